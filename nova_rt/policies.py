@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Placement policies: which pCPUs of a host a reservation gets."""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+
+from nova_rt import bandwidth
+from nova_rt import reservation
+from nova_rt import shares
+
+DEFAULT = 'worst-fit'
+
+# A policy takes the bandwidth left by pCPU and the pCPUs that have enough of
+# it, in ascending order, and returns these by preference.
+Policy = Callable[[Sequence[int], list[int]], list[int]]
+
+
+def _worst_fit(left: Sequence[int], fitting: list[int]) -> list[int]:
+    return sorted(fitting, key=lambda pcpu: -left[pcpu])
+
+
+def _best_fit(left: Sequence[int], fitting: list[int]) -> list[int]:
+    return sorted(fitting, key=lambda pcpu: left[pcpu])
+
+
+def _first_fit(left: Sequence[int], fitting: list[int]) -> list[int]:
+    return fitting
+
+
+POLICIES: dict[str, Policy] = {
+    'worst-fit': _worst_fit,
+    'best-fit': _best_fit,
+    'first-fit': _first_fit,
+}
+
+
+class NoRoom(Exception):
+    """A reservation does not fit a host; its text says what lacks where.
+
+    :param missing: bandwidth (fixed point) that the pCPU nearest to enough
+        lacks; the whole bandwidth asked for if the host has too few pCPUs
+    :param explain: makes the text, which is rarely wanted: a scheduler asks
+        thousands of hosts
+    """
+
+    def __init__(self, missing: int, explain: Callable[[], str]) -> None:
+        super().__init__(missing)
+        self.missing = missing
+        self._explain = explain
+
+    def __str__(self) -> str:
+        return self._explain()
+
+
+def place(host: shares.HostShares, wanted: reservation.Reservation,
+          policy: str = DEFAULT) -> tuple[int, ...]:
+    """Choose a distinct pCPU for each vCPU of a reservation.
+
+    Worst-fit takes the pCPUs with the most bandwidth left (OpenStack paper,
+    section 5.2), best-fit those with the least that suffices, first-fit the
+    lowest; the lower index at a tie.
+
+    :returns: the pCPUs in the order in which the policy took them
+    :raises NoRoom: if fewer pCPUs than vCPUs have enough bandwidth left
+    :raises KeyError: if there is no such policy
+    """
+    fitting = check(host, wanted)
+    preference = [c - p for c, p in
+                  zip(host.capacity, host.pinned, strict=True)]
+    return tuple(POLICIES[policy](preference, fitting)[:wanted.vcpus])
+
+
+def check(host: shares.HostShares,
+          wanted: reservation.Reservation) -> list[int]:
+    """Return the pCPUs with enough bandwidth left for one vCPU, ascending.
+
+    :raises NoRoom: if they are fewer than the vCPUs
+    """
+    need = wanted.bandwidth
+    left = host.left
+    fitting = [pcpu for pcpu, free in enumerate(left) if free >= need]
+    if len(fitting) < wanted.vcpus:
+        raise _no_room(host.capacity, left, wanted, len(fitting))
+    return fitting
+
+
+def _no_room(capacity: Sequence[int], left: Sequence[int],
+             wanted: reservation.Reservation, fitting: int) -> NoRoom:
+    need = wanted.bandwidth
+    usable = len(capacity) - capacity.count(0)
+    if wanted.vcpus > usable:
+        return NoRoom(need, lambda: _too_few(wanted.vcpus, usable))
+    most = max([free for free, cap in zip(left, capacity, strict=True)
+                if free < need and cap])
+    return NoRoom(need - most, lambda: (
+        f'{bandwidth.percent(need)} is needed on each of {wanted.vcpus} '
+        f'pCPU(s), but only {fitting} of {usable} have that much left: '
+        f'pCPU {_first(capacity, left, most)} has {bandwidth.percent(most)} '
+        f'left and lacks {bandwidth.percent(need - most)}'))
+
+
+def _too_few(vcpus: int, usable: int) -> str:
+    if not usable:
+        return 'no pCPU of the host may hold reservations'
+    return (f'{vcpus} distinct pCPUs are needed, but the host has {usable} '
+            'that may hold reservations')
+
+
+def _first(capacity: Sequence[int], left: Sequence[int], free: int) -> int:
+    return next(pcpu for pcpu, most in enumerate(capacity)
+                if most and left[pcpu] == free)

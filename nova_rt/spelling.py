@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names that look like those of nova-rt but are not, and what was meant.
+
+Nova ignores a scheduler hint that nobody reads, and before microversion 2.86
+any extra spec: a mistyped name would silently give a server no reservation.
+"""
+
+from collections.abc import Iterable
+import difflib
+import re
+
+from nova_rt import reservation
+from nova_rt import shares
+
+_NAMES = (*reservation.HINTS, reservation.POLICY, reservation.PRIORITY)
+_PREFIX = re.compile(r'hw[:._ -]')
+_OURS = re.compile(r'cpu[:._ -]?rt([:._ -]|$)|rt[:._ -]?(runtime|period)'
+                   r'|(runtime|period)_us$')
+_SHARE = re.compile(f'resources[A-Za-z0-9_-]*:{shares.RESOURCE_CLASS}')
+# How alike two names must be: 'cpu.runtime_us' is, 'cpu_realtime' is not.
+_ALIKE = 0.8
+_LONGEST = 64
+
+
+def check_hint_names(names: Iterable[str]) -> None:
+    """Refuse scheduler hints that look like ours but are not.
+
+    :raises reservation.InvalidReservation: at the first such name
+    """
+    for name in names:
+        if name.removeprefix(reservation.EXTRA_SPEC_PREFIX) in reservation.HINTS:
+            continue
+        meant = _meant(name)
+        if meant in reservation.HINTS:
+            raise reservation.InvalidReservation(
+                f'There is no scheduler hint {reservation.shown(name)}: did '
+                f'you mean {meant}?')
+        if meant:
+            raise reservation.InvalidReservation(
+                f'{reservation.shown(name)} cannot be a scheduler hint: only '
+                f'a flavor can say it, as {reservation.EXTRA_SPEC_PREFIX}'
+                f'{meant}.')
+
+
+def check_extra_spec_names(names: Iterable[str]) -> None:
+    """Refuse extra specs that look like ours but are not, or that we compute.
+
+    :raises reservation.InvalidReservation: at the first such name
+    """
+    for name in names:
+        if name in reservation.EXTRA_SPECS:
+            continue
+        if _SHARE.fullmatch(name):
+            raise reservation.InvalidReservation(
+                f'{name} cannot be given by hand: it is computed from vCPUs, '
+                f'{reservation.RUNTIME} and {reservation.PERIOD}.')
+        meant = _meant(name)
+        if meant:
+            raise reservation.InvalidReservation(
+                f'There is no extra spec {reservation.shown(name)}: did you '
+                f'mean {reservation.EXTRA_SPEC_PREFIX}{meant}?')
+
+
+def _meant(name: str) -> str | None:
+    """Return the name of ours that this one resembles, without ``hw:``."""
+    plain = _PREFIX.sub('', name[:_LONGEST].lower(), count=1)
+    if _OURS.match(plain):
+        return difflib.get_close_matches(plain, _NAMES, n=1, cutoff=0)[0]
+    # Not policy and priority: Nova's own hw:cpu_policy is as near to them.
+    alike = difflib.get_close_matches(
+        plain, reservation.HINTS, n=1, cutoff=_ALIKE)
+    return alike[0] if alike else None

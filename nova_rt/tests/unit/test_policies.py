@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+from nova_rt import policies
+from nova_rt.reservation import Reservation
+from nova_rt.shares import HostShares
+from nova_rt.shares import Occupancy
+from nova_rt.tests.unit import strategies
+
+CAP = strategies.CAP
+
+
+def percent(share, vcpus=1):
+    return Reservation(share * 1000, 100000, vcpus)
+
+
+def place(host, wanted, policy='worst-fit'):
+    pcpus = policies.place(host, wanted, policy)
+    return pcpus, host.add(wanted, pcpus)
+
+
+def figure_5():
+    """The host of Figure 5 of the OpenStack paper (section 5.2), filled."""
+    host = HostShares.empty((CAP,) * 4)
+    chosen = []
+    for wanted in (percent(50, 2), percent(30), percent(40, 3)):
+        pcpus, host = place(host, wanted)
+        chosen.append(pcpus)
+    return chosen, host
+
+
+def test_worst_fit_places_figure_5_of_the_paper():
+    chosen, _ = figure_5()
+    assert chosen == [(0, 1), (2,), (3, 2, 0)]
+
+
+def test_the_75_percent_of_figure_5_is_refused_saying_what_lacked_where():
+    _, host = figure_5()
+    with pytest.raises(policies.NoRoom) as miss:
+        policies.place(host, percent(75))
+    assert str(miss.value) == (
+        '75% is needed on each of 1 pCPU(s), but only 0 of 4 have that much '
+        'left: pCPU 3 has 55% left and lacks 20%')
+    assert miss.value.missing == percent(75).bandwidth - host.left[3]
+
+
+def test_the_sum_left_in_figure_5_would_not_have_shown_it():
+    _, host = figure_5()
+    assert host.rt_share - host.rt_share_used > percent(75).share
+
+
+def test_moving_a_part_of_container_3_makes_room_as_the_paper_says():
+    _, host = figure_5()
+    host = host.remove(percent(40), (3,)).add(percent(40), (1,))
+    assert policies.place(host, percent(75)) == (3,)
+
+
+def test_policies_differ_in_what_they_prefer():
+    host = HostShares.empty((CAP,) * 4)
+    for share, pcpu in ((30, 0), (60, 1), (45, 2)):
+        host = host.add(percent(share), (pcpu,))
+    wanted = percent(20, 2)
+    assert policies.place(host, wanted, 'worst-fit') == (3, 0)
+    assert policies.place(host, wanted, 'best-fit') == (1, 2)
+    assert policies.place(host, wanted, 'first-fit') == (0, 1)
+    assert policies.place(host, wanted) == (3, 0)
+
+
+@pytest.mark.parametrize('policy', sorted(policies.POLICIES))
+def test_lower_index_wins_at_a_tie(policy):
+    host = HostShares.empty((0, CAP, CAP, CAP))
+    assert policies.place(host, percent(10, 2), policy) == (1, 2)
+
+
+def test_unknown_policy_is_an_error():
+    with pytest.raises(KeyError, match='next-fit'):
+        policies.place(HostShares.empty((CAP,)), percent(10), 'next-fit')
+
+
+def test_exactly_what_is_left_fits_and_a_hair_more_does_not():
+    host = HostShares.empty((CAP,))
+    exact = Reservation(950000, 1000000, 1)
+    _, full = place(host, exact)
+    assert full.left == (0,)
+    with pytest.raises(policies.NoRoom):
+        policies.place(host, Reservation(950001, 1000000, 1))
+
+
+@pytest.mark.parametrize(('capacity', 'vcpus', 'sentence'), [
+    ((), 1, 'no pCPU of the host may hold reservations'),
+    ((0, 0), 1, 'no pCPU of the host may hold reservations'),
+    ((CAP, 0, CAP), 3, '3 distinct pCPUs are needed, but the host has 2 '
+                       'that may hold reservations')])
+def test_too_few_pcpus_is_said_before_too_little_bandwidth(
+        capacity, vcpus, sentence):
+    with pytest.raises(policies.NoRoom) as miss:
+        policies.place(HostShares.empty(capacity), percent(50, vcpus))
+    assert str(miss.value) == sentence
+    assert miss.value.missing == percent(50).bandwidth
+
+
+def test_every_vcpu_must_find_room_and_not_only_some():
+    host = HostShares.empty((CAP, CAP, CAP)).add(percent(90), (1,))
+    with pytest.raises(policies.NoRoom, match=(
+            r'each of 3 .* only 2 of 3 .* pCPU 1 has 5% left and lacks 5%')):
+        policies.place(host, percent(10, 3))
+
+
+def test_where_every_pcpu_is_occupied_the_load_is_spread_all_the_same():
+    host = HostShares.empty((CAP,) * 3, Occupancy.EVERY)
+    chosen = []
+    for _ in range(3):
+        pcpus, host = place(host, percent(30))
+        chosen.append(pcpus)
+    assert chosen == [(0,), (1,), (2,)]
+    with pytest.raises(policies.NoRoom):
+        policies.place(host, percent(30))
+
+
+@given(strategies.hosts(), strategies.reservations(), strategies.policy_names)
+def test_place_finds_distinct_fitting_pcpus_if_and_only_if_there_are(
+        host, wanted, policy):
+    fitting = {pcpu for pcpu, left in enumerate(host.left)
+               if left >= wanted.bandwidth}
+    if len(fitting) < wanted.vcpus:
+        with pytest.raises(policies.NoRoom) as miss:
+            policies.place(host, wanted, policy)
+        assert miss.value.missing > 0
+        with pytest.raises(policies.NoRoom):
+            policies.check(host, wanted)
+    else:
+        pcpus = policies.place(host, wanted, policy)
+        assert len(pcpus) == len(set(pcpus)) == wanted.vcpus
+        assert fitting.issuperset(pcpus)
+        assert policies.check(host, wanted) == sorted(fitting)
+
+
+@given(strategies.capacities, strategies.occupancies, st.lists(st.tuples(
+    strategies.reservations(), strategies.policy_names), max_size=30))
+def test_no_pcpu_that_holds_reservations_is_ever_over_its_capacity(
+        capacity, occupancy, requests):
+    host = HostShares.empty(capacity, occupancy)
+    for wanted, policy in requests:
+        try:
+            _, host = place(host, wanted, policy)
+        except policies.NoRoom:
+            continue
+        for most, used, pinned in zip(
+                host.capacity, host.used, host.pinned, strict=True):
+            assert used <= most or not most
+            assert pinned <= most
+
+
+@given(strategies.hosts(), strategies.reservations())
+def test_whatever_fits_under_one_policy_fits_under_all(host, wanted):
+    fits = set()
+    for policy in policies.POLICIES:
+        try:
+            policies.place(host, wanted, policy)
+            fits.add(True)
+        except policies.NoRoom:
+            fits.add(False)
+    assert len(fits) == 1
+
+
+@given(st.lists(strategies.bandwidths, min_size=1, max_size=7),
+       strategies.reservations(max_vcpus=4))
+def test_worst_fit_leaves_the_fullest_pcpu_as_much_as_any_choice_could(
+        capacity, wanted):
+    host = HostShares.empty(capacity)
+    choices = [each for each in itertools.combinations(
+        range(len(capacity)), wanted.vcpus)
+        if all(capacity[pcpu] >= wanted.bandwidth for pcpu in each)]
+    if not choices:
+        return
+    chosen = policies.place(host, wanted, 'worst-fit')
+    best = max(min(capacity[pcpu] for pcpu in each) for each in choices)
+    assert min(capacity[pcpu] for pcpu in chosen) == best
+
+
+@given(strategies.hosts(), strategies.reservations())
+def test_best_fit_and_first_fit_are_optimal_too(host, wanted):
+    fitting = [pcpu for pcpu, left in enumerate(host.left)
+               if left >= wanted.bandwidth]
+    if len(fitting) < wanted.vcpus or host.occupancy is Occupancy.EVERY:
+        return
+    tightest = policies.place(host, wanted, 'best-fit')
+    assert (sorted(host.left[pcpu] for pcpu in tightest)
+            == sorted(host.left[pcpu] for pcpu in fitting)[:wanted.vcpus])
+    assert (policies.place(host, wanted, 'first-fit')
+            == tuple(fitting[:wanted.vcpus]))
+
+
+@given(st.lists(strategies.bandwidths, max_size=8), strategies.reservations())
+def test_what_is_missing_is_enough_to_add_one_more_pcpu(capacity, wanted):
+    host = HostShares.empty(capacity)
+    usable = sum(1 for each in capacity if each)
+    if usable < wanted.vcpus:
+        return
+    try:
+        policies.place(host, wanted)
+    except policies.NoRoom as miss:
+        raised = HostShares.empty(
+            [each and each + miss.missing for each in capacity])
+
+        def fitting(left):
+            return sum(1 for each in left if each >= wanted.bandwidth)
+        assert fitting(raised.left) > fitting(host.left)
