@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of nova-rt, in group ``[rt]`` of nova.conf."""
+
+from typing import Any
+
+from oslo_config import cfg
+
+from nova_rt import policies
+
+GROUP = 'rt'
+
+COMPUTE_OPTS = [
+    cfg.BoolOpt(
+        'hcbs_scheduler_available', default=True,
+        help="""
+Whether this host offers real-time CPU reservations. If false, the host
+advertises a share of 0 and no server with a reservation is placed on it. If
+true on a kernel that has no real-time control groups, nova-rt-compute refuses
+to start. Read by nova-rt-compute.
+"""),
+    cfg.StrOpt(
+        'placement_policy', default=policies.DEFAULT,
+        choices=sorted(policies.POLICIES),
+        help="""
+Which pCPUs a reservation gets: those with the most bandwidth left
+(worst-fit), those with the least that suffices (best-fit), or those with the
+lowest numbers that suffice (first-fit). Read by nova-rt-compute.
+"""),
+    cfg.StrOpt(
+        'cpu_set',
+        help="""
+The pCPUs that may hold reservations, as a list of numbers and ranges, for
+example 2-7,10. All online pCPUs if not set. Read by nova-rt-compute.
+"""),
+]
+
+COMMON_OPTS = [
+    cfg.FloatOpt(
+        'cap', default=0.95, min=0.01, max=1.0,
+        help="""
+The largest bandwidth that reservations may have on one pCPU, as a fraction of
+the CPU. What a host admits is this or what its kernel admits, whichever is
+smaller. Read by nova-rt-compute, and by nova-api, which refuses a reservation
+over the cap at once: set the largest cap of the cloud there.
+"""),
+]
+
+SCHEDULER_OPTS = [
+    cfg.StrOpt(
+        'host_preference', default='spread', choices=['spread', 'pack'],
+        help="""
+Which host RTShareWeigher prefers: the one that keeps the most bandwidth on
+the fullest pCPU that the reservation needs (spread), or the one that keeps
+the least (pack). Read by nova-scheduler.
+"""),
+    cfg.FloatOpt(
+        'weight_multiplier', default=1.0,
+        help="""
+How much RTShareWeigher counts beside the other weighers; 0 turns it off. Read
+by nova-scheduler.
+"""),
+]
+
+OPTS = COMMON_OPTS + COMPUTE_OPTS + SCHEDULER_OPTS
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the options; registering them again does nothing."""
+    # A new group each time: its copies would share what tests override.
+    conf.register_group(_group())
+    conf.register_opts(OPTS, group=GROUP)
+
+
+def list_opts() -> list[tuple[cfg.OptGroup, list[Any]]]:
+    """Return the options for oslo-config-generator and the documentation."""
+    return [(_group(), OPTS)]
+
+
+def _group() -> cfg.OptGroup:
+    return cfg.OptGroup(
+        GROUP, title='Real-time CPU reservations',
+        help='Real-time CPU reservations for containers (nova-rt).')
