@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a request to nova-api asks for, and whether that can be.
+
+Each check takes the caller's request context, the decoded body and what the
+path names; it returns when nothing is wrong or when Nova will find the fault
+itself. Each raises nova_rt.reservation.InvalidReservation for what nova-rt
+refuses, and lets errors of Nova's lookups through.
+
+Flavors are looked up with the caller's own context, as Nova does, and the
+caller's policy is asked first: the answer tells nobody of a flavor or a
+server that he may not see.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from nova import context as nova_context
+from nova import objects
+from nova.api.openstack import common
+import nova.conf
+from nova.policies import flavor_extra_specs as extra_specs_policies
+from nova.policies import servers as server_policies
+
+from nova_rt import bandwidth
+from nova_rt import reservation
+from nova_rt import spelling
+
+CONF = nova.conf.CONF
+
+# Nova reads the second only if the first is absent, even when it is empty.
+HINT_KEYS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
+
+
+def check_create(context: nova_context.RequestContext, body: Any) -> None:
+    """Check a new server: its hints over its flavor."""
+    server = _mapping(body, 'server')
+    flavor_ref = server.get('flavorRef')
+    if not isinstance(flavor_ref, (int, str)):
+        return
+    target = {'project_id': context.project_id, 'user_id': context.user_id,
+              'availability_zone': server.get('availability_zone')}
+    if not context.can(server_policies.SERVERS % 'create', target,
+                       fatal=False):
+        return
+    _check_server(context, common.get_id_from_href(flavor_ref), _hints(body))
+
+
+def check_action(context: nova_context.RequestContext, body: Any,
+                 server_id: str) -> None:
+    """Check a resize: the server's stored hints over the new flavor.
+
+    Other actions keep the flavor that the server has.
+    """
+    flavor_ref = _mapping(body, 'resize').get('flavorRef')
+    if not isinstance(flavor_ref, (int, str)):
+        return
+    server = objects.InstanceMapping.get_by_instance_uuid(context, server_id)
+    target = {'user_id': server.user_id, 'project_id': server.project_id}
+    if not (context.is_admin or context.project_id == server.project_id):
+        return
+    if not context.can(server_policies.SERVERS % 'resize', target,
+                       fatal=False):
+        return
+    spec = objects.RequestSpec.get_by_instance_uuid(context, server_id)
+    hints = spec.scheduler_hints if 'scheduler_hints' in spec else None
+    _check_server(context, str(flavor_ref), hints or {})
+
+
+def check_extra_specs(context: nova_context.RequestContext, body: Any,
+                      flavor_id: str, key: str | None = None) -> None:
+    """Check extra specs that are added to a flavor.
+
+    :param key: the extra spec that the path names; without it, the body
+        holds any number of them
+    """
+    action = 'update' if key else 'create'
+    if not context.can(extra_specs_policies.POLICY_ROOT % action, target={},
+                       fatal=False):
+        return
+    added = body if key else _mapping(body, 'extra_specs')
+    if not isinstance(added, dict):
+        return
+    spelling.check_extra_spec_names(added)
+    if added.keys().isdisjoint(reservation.EXTRA_SPECS):
+        return
+    flavor = objects.Flavor.get_by_flavor_id(context, flavor_id)
+    described = reservation.described(
+        {**flavor.extra_specs, **added}, flavor.vcpus)
+    if described:
+        reservation.check_cap(described, _cap())
+
+
+def _check_server(context: nova_context.RequestContext, flavor_id: str,
+                  hints: Mapping[str, Any]) -> None:
+    flavor = objects.Flavor.get_by_flavor_id(context, flavor_id, 'no')
+    # What was set before the filter was there, or past it.
+    spelling.check_extra_spec_names(flavor.extra_specs)
+    wanted = reservation.requested(flavor.extra_specs, hints, flavor.vcpus)
+    if wanted:
+        reservation.check_cap(wanted, _cap())
+
+
+def _cap() -> int:
+    return bandwidth.fraction_to_bandwidth(CONF.rt.cap)
+
+
+def _hints(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the hints that Nova will take from the body of a new server."""
+    given = [_mapping(body, key) for key in HINT_KEYS]
+    times = []
+    for hints in given:
+        spelling.check_hint_names(hints)
+        times.append(reservation.times_from_hints(hints))
+    if HINT_KEYS[0] not in body:
+        return given[1]
+    if times[1] not in (reservation.Times(), times[0]):
+        raise reservation.InvalidReservation(
+            f'{HINT_KEYS[1]} asks for another reservation than '
+            f'{HINT_KEYS[0]}: give the hints under {HINT_KEYS[0]} only.')
+    return given[0]
+
+
+def _mapping(body: Any, key: str) -> Mapping[str, Any]:
+    """Return the object at this key; an empty one if there is none."""
+    value = body.get(key) if isinstance(body, dict) else None
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The WSGI filter that refuses reservations that cannot be, with HTTP 400.
+
+In api-paste.ini it stands last, just before ``osapi_compute_app_v21``::
+
+    [filter:rt_reservations]
+    use = egg:nova-rt#rt_reservations
+
+It judges only what it is sure of. Everything else, malformed requests and a
+database that is away among it, goes on to Nova, which answers as it does.
+"""
+
+from collections.abc import Callable
+import re
+from typing import Any
+
+from nova import exception
+from nova.api.openstack import wsgi
+import nova.conf
+from oslo_db import exception as db_exception
+from oslo_log import log as logging
+from oslo_serialization import jsonutils
+import sqlalchemy.exc
+import webob.dec
+import webob.exc
+
+from nova_rt import conf
+from nova_rt import reservation
+from nova_rt.api import checks
+
+LOG = logging.getLogger(__name__)
+
+# As in nova.api.openstack.ProjectMapper and nova.api.openstack.compute.routes.
+# The method does not matter: Nova lets a query string override it, and there
+# is no other POST or PUT on these paths.
+_SERVERS = r'(?:/[0-9a-f-]+)?/(?:servers|os-volumes_boot)'
+_CHECKS: tuple[tuple[re.Pattern[str], Callable[..., None]], ...] = (
+    (re.compile(f'{_SERVERS}/?'), checks.check_create),
+    (re.compile(f'{_SERVERS}/(?P<server_id>[^/]+)/action/?'),
+     checks.check_action),
+    (re.compile(r'(?:/[0-9a-f-]+)?/flavors/(?P<flavor_id>[^/]+)'
+                r'/os-extra_specs(?:/(?P<key>[^/]+))?/?'),
+     checks.check_extra_specs),
+)
+
+# Nova meets the same when it looks for itself.
+_LEFT_TO_NOVA = (
+    exception.NovaException,
+    db_exception.DBError,
+    db_exception.CantStartEngineError,
+    sqlalchemy.exc.SQLAlchemyError,
+)
+
+
+def filter_factory(global_conf: dict[str, str], **local_conf: str
+                   ) -> Callable[[Any], 'ReservationFilter']:
+    """Return what paste.deploy wraps the application in."""
+    conf.register_opts(nova.conf.CONF)
+    return ReservationFilter
+
+
+class ReservationFilter:
+    """Answers 400 with one sentence, or hands the request on untouched."""
+
+    def __init__(self, application: Any) -> None:
+        self._application = application
+
+    @webob.dec.wsgify(RequestClass=wsgi.Request)
+    def __call__(self, request: wsgi.Request) -> Any:
+        """Answer one request; the WSGI application itself."""
+        try:
+            _check(request)
+        except reservation.InvalidReservation as error:
+            LOG.info('Refused: %s', error)
+            return wsgi.Fault(webob.exc.HTTPBadRequest(
+                explanation=str(error)))
+        except _LEFT_TO_NOVA as error:
+            LOG.info('Not checked, left to Nova: %s', error)
+        return self._application
+
+
+def _route(request: wsgi.Request
+           ) -> tuple[Callable[..., None] | None, dict[str, str | None]]:
+    """Return the check for a request and what its path names."""
+    if request.method in ('POST', 'PUT'):
+        for path, check in _CHECKS:
+            match = path.fullmatch(request.path_info)
+            if match:
+                return check, match.groupdict()
+    return None, {}
+
+
+def _check(request: wsgi.Request) -> None:
+    check, named = _route(request)
+    if check is None:
+        return
+    context = request.environ.get('nova.context')
+    if context is None:
+        LOG.error('rt_reservations checks nothing: in api-paste.ini it must '
+                  'come after keystonecontext')
+        return
+    # Nova's answers to a wrong version or content type come first.
+    request.set_api_version_request()
+    request.get_content_type()
+    try:
+        body = jsonutils.loads(request.body)
+    except (ValueError, RecursionError):
+        return
+    check(context, body, **named)

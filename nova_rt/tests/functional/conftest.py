@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+from nova_rt.tests import native_threads  # noqa: F401
