@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stand-in for the kernel's real-time control groups, in memory.
+
+It is a fake: for tests that need a fault or a size that this machine does not
+have. It admits, refuses and rounds as ``tg_set_rt_bandwidth()`` and
+``__rt_schedulable()`` of kernel/sched/rt.c do, for every pCPU on its own where
+the dialect has a runtime for each.
+"""
+
+import errno
+import pathlib
+
+from nova_rt import bandwidth
+from nova_rt.virt.cgroup import dialect
+from nova_rt.virt.cgroup import tree
+
+ROOT_LIMIT = (950_000, 1_000_000)
+
+
+class _Group:
+    def __init__(self, count: int) -> None:
+        self.period_us = 1_000_000
+        self.runtimes_us = [0] * count
+        self.busy = False
+
+
+class FakeKernel(tree.CgroupTree):
+    """Groups that admit budgets like a kernel with ``count`` pCPUs.
+
+    :param multi: offer one runtime per pCPU, as ``hcbs-multi`` does;
+        otherwise one for all, as ``rt-group`` does
+    """
+
+    def __init__(self, count: int = 4, multi: bool = False,
+                 proc: pathlib.Path = pathlib.Path('/proc')) -> None:
+        super().__init__(pathlib.Path('/fake'), 1, proc)
+        self.count = count
+        self.multi = multi
+        # What the next write is answered, and every write to a container.
+        self.refuse_next: int | None = None
+        self.refuse_containers: int | None = None
+        # Budgets of removed groups, which the kernel counts a little longer.
+        self.lingering: list[tuple[str, list[int]]] = []
+        self.writes: list[tuple[str, str, str]] = []
+        self.pids: dict[int, str] = {}
+        self._groups = {'': _Group(count)}
+        root = self._groups['']
+        root.runtimes_us = [ROOT_LIMIT[0]] * count
+        root.period_us = ROOT_LIMIT[1]
+
+    # What a test does to it
+
+    def start(self, pid: int, group: str) -> None:
+        """Make a group, with those above it, and put a process into it."""
+        parts = group.split('/')
+        for length in range(1, len(parts) + 1):
+            path = '/'.join(parts[:length])
+            if path not in self._groups:
+                self.make(path)
+        self.pids[pid] = group
+
+    def stop(self, pid: int) -> None:
+        """End a process and remove its group."""
+        self.remove(self.pids.pop(pid))
+
+    def stop_and_linger(self, pid: int) -> None:
+        """End a process; its group is gone, and counted until let_go."""
+        group = self.pids[pid]
+        self.lingering.append((self._parent(group), self.bandwidths(group)))
+        self.stop(pid)
+
+    def let_go(self) -> None:
+        """Count removed groups no longer."""
+        self.lingering.clear()
+
+    def set_busy(self, group: str, busy: bool) -> None:
+        """Let real-time tasks run in a group, or end."""
+        self._groups[group].busy = busy
+
+    def bandwidths(self, group: str) -> list[int]:
+        """Return the bandwidth of a group by pCPU."""
+        held = self._groups[group]
+        return [bandwidth.to_bandwidth(runtime_us, held.period_us)
+                for runtime_us in held.runtimes_us]
+
+    # What nova-rt does to it
+
+    def group_of(self, pid: int) -> str:
+        try:
+            return self.pids[pid]
+        except KeyError:
+            raise ProcessLookupError(f'There is no process {pid}.') from None
+
+    def exists(self, group: str) -> bool:
+        return group in self._groups
+
+    def has(self, group: str, name: str) -> bool:
+        return group in self._groups and name in self._files()
+
+    def children(self, group: str):
+        yield from [path for path in self._groups
+                    if path and self._parent(path) == group]
+
+    def make(self, group: str) -> None:
+        self._groups[group] = _Group(self.count)
+
+    def remove(self, group: str) -> None:
+        del self._groups[group]
+
+    def read(self, group: str, name: str) -> str:
+        if not self.has(group, name):
+            raise self._missing(group, name)
+        held = self._groups[group]
+        if name == dialect.PERIOD:
+            return f'{held.period_us}\n'
+        if name == dialect.RUNTIME:
+            return f'{held.runtimes_us[0]}\n'
+        return ' '.join(map(str, held.runtimes_us)) + '\n'
+
+    def write(self, group: str, name: str, text: str) -> None:
+        if not self.has(group, name):
+            raise self._missing(group, name)
+        self.writes.append((group, name, text))
+        refused = self.refuse_next or ('/' in group and self.refuse_containers)
+        self.refuse_next = None
+        number = refused or self._change(group, name, text)
+        if number:
+            raise self.refused(group, name, text, number)
+
+    def _files(self) -> set[str]:
+        files = {dialect.PERIOD, dialect.RUNTIME}
+        return files | {dialect.MULTI_RUNTIME} if self.multi else files
+
+    def _change(self, group: str, name: str, text: str) -> int | None:
+        held = self._groups[group]
+        before = held.period_us, held.runtimes_us
+        if name == dialect.PERIOD:
+            held.period_us = int(text)
+        elif name == dialect.RUNTIME:
+            held.runtimes_us = [int(text)] * self.count
+        else:
+            held.runtimes_us = [int(word) for word in text.split()]
+        number = self._objection(group)
+        if number:
+            held.period_us, held.runtimes_us = before
+        return number
+
+    def _objection(self, group: str) -> int | None:
+        held = self._groups[group]
+        if len(held.runtimes_us) != self.count:
+            return errno.EINVAL
+        if any(0 < r < bandwidth.MIN_RUNTIME_US or r > held.period_us
+               for r in held.runtimes_us):
+            return errno.EINVAL
+        if held.busy and not any(held.runtimes_us):
+            return errno.EBUSY
+        families = [group] if group == '' else [group, self._parent(group)]
+        return None if all(map(self._fits, families)) else errno.EINVAL
+
+    def _fits(self, parent: str) -> bool:
+        have = self.bandwidths(parent)
+        for child in self.children(parent):
+            have = [h - b for h, b in zip(have, self.bandwidths(child),
+                                          strict=True)]
+        for above, held in self.lingering:
+            if above == parent:
+                have = [h - b for h, b in zip(have, held, strict=True)]
+        return min(have) >= 0
+
+    @staticmethod
+    def _parent(group: str) -> str:
+        return group.rpartition('/')[0]

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+import errno
+
+import pytest
+
+from nova_rt.tests import fake_kernel
+from nova_rt.virt.cgroup import detect
+from nova_rt.virt.cgroup import tree
+
+
+def test_a_kernel_with_a_runtime_for_each_pcpu_speaks_hcbs_multi():
+    kernel = fake_kernel.FakeKernel(count=3, multi=True)
+    spoken = detect.detect(kernel, 64)
+    assert (spoken.name, spoken.count) == ('hcbs-multi', 3)
+
+
+def test_a_stock_kernel_speaks_rt_group():
+    assert detect.detect(fake_kernel.FakeKernel(), 4).name == 'rt-group'
+
+
+def test_a_machine_without_the_cpu_controller_speaks_no_dialect():
+    assert detect.detect(None, 4) is None
+
+
+def test_a_kernel_without_real_time_groups_speaks_no_dialect(tmp_path):
+    plain = tree.CgroupTree(tmp_path, 1)
+    assert detect.detect(plain, 4) is None
+
+
+def test_the_probe_leaves_no_group(tmp_path):
+    detect.detect(tree.CgroupTree(tmp_path, 1), 4)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_controller_that_is_off_is_not_taken_for_a_kernel_without(tmp_path):
+    with pytest.raises(tree.MissingControlFile, match=r'write \+cpu to'):
+        detect.detect(tree.CgroupTree(tmp_path, 2), 4)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tree_that_cannot_be_written_is_an_error_with_advice(monkeypatch):
+    kernel = fake_kernel.FakeKernel()
+
+    def refuse(group):
+        raise PermissionError(errno.EACCES, 'denied')
+    monkeypatch.setattr(kernel, 'make', refuse)
+    with pytest.raises(tree.KernelRefusal, match='run nova-rt-compute as root'):
+        detect.detect(kernel, 4)

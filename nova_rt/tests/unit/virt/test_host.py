@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+import errno
+
+from oslo_config import cfg
+import pytest
+
+from nova_rt import bandwidth
+from nova_rt import conf
+from nova_rt import ledger
+from nova_rt import reservation
+from nova_rt import shares
+from nova_rt.tests import fake_kernel
+from nova_rt.virt import host
+from nova_rt.virt.cgroup import detect
+from nova_rt.virt.cgroup import hierarchy
+from nova_rt.virt.cgroup import tree
+
+
+def holding(runtime_us, *pcpus):
+    return ledger.Holding(
+        reservation.Reservation(runtime_us, 100_000, len(pcpus)), pcpus)
+
+
+def host_with(kernel):
+    spoken = detect.detect(kernel, kernel.count)
+    return host.ReservationHost(spoken, shares.HostShares.empty(
+        [spoken.admitted()] * kernel.count, spoken.occupancy))
+
+
+def options(**values):
+    conf_ = cfg.ConfigOpts()
+    conf_([])
+    conf.register_opts(conf_)
+    for name, value in values.items():
+        conf_.set_override(name, value, group='rt')
+    return conf_
+
+
+@pytest.fixture
+def kernel():
+    return fake_kernel.FakeKernel(multi=True)
+
+
+def test_a_started_container_gets_its_budget_on_its_pcpus_only(kernel):
+    kernel.start(7, 'machine/one')
+    host_with(kernel).apply(7, holding(40_000, 3, 2, 0))
+    need = bandwidth.to_bandwidth(40_000, 100_000)
+    assert kernel.bandwidths('machine/one') == [need, 0, need, need]
+
+
+def test_a_stock_kernel_gives_the_budget_on_every_pcpu():
+    kernel = fake_kernel.FakeKernel()
+    kernel.start(7, 'machine/one')
+    host_with(kernel).apply(7, holding(40_000, 1))
+    assert kernel.bandwidths('machine/one') == [
+        bandwidth.to_bandwidth(40_000, 100_000)] * 4
+
+
+def test_a_budget_that_is_in_place_is_not_written_again(kernel):
+    kernel.start(7, 'machine/one')
+    machine = host_with(kernel)
+    machine.apply(7, holding(40_000, 0))
+    kernel.writes.clear()
+    machine.apply(7, holding(40_000, 0))
+    assert kernel.writes == []
+
+
+def test_reconciling_applies_what_is_missing_and_takes_back_what_is_left(
+        kernel):
+    machine = host_with(kernel)
+    kernel.start(7, 'machine/one')
+    kernel.start(8, 'machine/two')
+    machine.apply(7, holding(40_000, 0))
+    kernel.stop(7)
+    machine.reconcile([(8, holding(20_000, 1))])
+    need = bandwidth.to_bandwidth(20_000, 100_000)
+    assert kernel.bandwidths('machine/two') == [0, need, 0, 0]
+    assert kernel.bandwidths('machine') == [0, need, 0, 0]
+
+
+def test_one_container_that_cannot_have_its_budget_does_not_stop_the_others(
+        kernel):
+    machine = host_with(kernel)
+    kernel.start(8, 'machine/two')
+    machine.reconcile([(7, holding(40_000, 0)), (8, holding(20_000, 1))])
+    assert kernel.bandwidths('machine/two')[1]
+
+
+def test_a_refusal_leaves_the_kernel_as_it_was(kernel):
+    machine = host_with(kernel)
+    kernel.start(7, 'machine/one')
+    kernel.refuse_containers = errno.EINVAL
+    with pytest.raises(tree.KernelRefusal):
+        machine.apply(7, holding(40_000, 0))
+    assert kernel.bandwidths('machine') == [0] * 4
+
+
+def test_a_container_that_ended_a_moment_ago_does_not_keep_the_next_waiting(
+        kernel, monkeypatch):
+    machine = host_with(kernel)
+    kernel.start(7, 'machine/one')
+    machine.apply(7, holding(40_000, 0))
+    kernel.stop_and_linger(7)
+    kernel.start(8, 'machine/two')
+    monkeypatch.setattr(hierarchy.time, 'sleep',
+                        lambda seconds: kernel.let_go())
+    machine.apply(8, holding(40_000, 0))
+    assert kernel.bandwidths('machine/two') == kernel.bandwidths('machine')
+
+
+def test_a_host_that_is_turned_off_offers_a_share_of_0():
+    machine = host.ReservationHost.open(
+        options(hcbs_scheduler_available=False))
+    assert machine.empty.rt_share == 0
+    assert machine.dialect == 'none'
+    with pytest.raises(host.Unavailable):
+        machine.apply(1, holding(40_000, 0))
+
+
+def test_a_kernel_without_real_time_groups_is_an_error_at_start(monkeypatch):
+    monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
+        lambda cls: None))
+    with pytest.raises(host.Unavailable,
+                       match='boot a kernel with HCBS or RT_GROUP_SCHED'):
+        host.ReservationHost.open(options())
+
+
+@pytest.mark.parametrize('cpu_set', ['two', '3-1', '1,,2', '-1'])
+def test_a_cpu_set_that_is_no_list_is_an_error_at_start(cpu_set):
+    with pytest.raises(host.Unavailable, match='write numbers and ranges'):
+        host.ReservationHost.open(options(cpu_set=cpu_set))
+
+
+def test_a_cpu_set_with_pcpus_that_are_not_there_is_an_error_at_start():
+    with pytest.raises(host.Unavailable, match='4095, which are not online'):
+        host.ReservationHost.open(options(cpu_set='0,4095'))
+
+
+def test_only_the_pcpus_of_the_cpu_set_have_a_capacity(kernel, monkeypatch):
+    monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
+        lambda cls: kernel))
+    machine = host.ReservationHost.open(options(cpu_set='0', cap=0.5))
+    assert machine.empty.capacity == (bandwidth.BW_UNIT // 2, 0, 0, 0)
+
+
+def test_the_capacity_is_no_more_than_what_the_kernel_admits(monkeypatch):
+    monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
+        lambda cls: fake_kernel.FakeKernel()))
+    machine = host.ReservationHost.open(options(cap=1.0, cpu_set='0'))
+    assert machine.empty.capacity[0] == bandwidth.to_bandwidth(
+        *fake_kernel.ROOT_LIMIT)
+
+
+def test_a_stock_kernel_told_to_enforce_nothing_is_an_error_at_start(
+        monkeypatch, tmp_path):
+    limits = tmp_path / 'sys/kernel'
+    limits.mkdir(parents=True)
+    (limits / 'sched_rt_runtime_us').write_text('-1\n')
+    monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
+        lambda cls: fake_kernel.FakeKernel(proc=tmp_path)))
+    with pytest.raises(host.Unavailable, match='set it to 950000'):
+        host.ReservationHost.open(options())
+
+
+@pytest.mark.parametrize('group', ['', 'system.slice'])
+def test_a_budget_is_not_written_to_a_group_that_is_no_container_s(
+        kernel, group):
+    kernel.start(7, group)
+    machine = host_with(kernel)
+    kernel.writes.clear()
+    with pytest.raises(ProcessLookupError, match='has ended'):
+        machine.apply(7, holding(40_000, 0))
+    assert kernel.writes == []

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+import errno
+import io
+import pathlib
+
+import pytest
+
+from nova_rt.virt.cgroup import tree
+
+
+def proc_with(tmp_path: pathlib.Path, mounts: str, cgroup: str = ''):
+    proc = tmp_path / 'proc'
+    (proc / 'self').mkdir(parents=True)
+    (proc / 'self/mounts').write_text(mounts)
+    (proc / '7').mkdir()
+    (proc / '7/cgroup').write_text(cgroup)
+    return proc
+
+
+def test_the_version_1_mount_of_the_cpu_controller_is_found(tmp_path):
+    unified = tmp_path / 'unified'
+    unified.mkdir()
+    (unified / 'cgroup.controllers').write_text('\n')
+    proc = proc_with(
+        tmp_path, 'none / ext4 rw 0 0\n'
+        'none /cg/cpu cgroup rw,cpu,cpuacct 0 0\n'
+        f'none {unified} cgroup2 rw 0 0\n',
+        '4:cpu,cpuacct:/machine/one\n0::/elsewhere\n')
+    found = tree.CgroupTree.find(proc)
+    assert (str(found.root), found.version) == ('/cg/cpu', 1)
+    assert found.group_of(7) == 'machine/one'
+
+
+def test_a_unified_hierarchy_with_the_cpu_controller_is_found(tmp_path):
+    unified = tmp_path / 'unified'
+    unified.mkdir()
+    (unified / 'cgroup.controllers').write_text('cpuset cpu io\n')
+    proc = proc_with(tmp_path, f'none {unified} cgroup2 rw 0 0\n',
+                     '0::/machine.slice/one.scope/libvirt\n')
+    found = tree.CgroupTree.find(proc)
+    assert (found.root, found.version) == (unified, 2)
+    assert found.group_of(7) == 'machine.slice/one.scope/libvirt'
+
+
+def test_a_machine_without_the_cpu_controller_has_no_tree(tmp_path):
+    proc = proc_with(tmp_path, 'none / ext4 rw 0 0\n')
+    assert tree.CgroupTree.find(proc) is None
+
+
+def test_a_process_that_has_ended_is_said_so(tmp_path):
+    proc = proc_with(tmp_path, '')
+    with pytest.raises(ProcessLookupError, match='no process 8'):
+        tree.CgroupTree(tmp_path, 1, proc).group_of(8)
+
+
+def test_a_missing_file_is_an_error_and_not_nothing_to_do(tmp_path):
+    (tmp_path / 'machine').mkdir()
+    with pytest.raises(tree.MissingControlFile,
+                       match=r'/machine has no file cpu\.rt_runtime_us'):
+        tree.CgroupTree(tmp_path, 1).write(
+            'machine', 'cpu.rt_runtime_us', '1000')
+
+
+def test_a_group_that_has_gone_is_told_from_a_missing_file(tmp_path):
+    with pytest.raises(tree.MissingControlFile, match='has gone'):
+        tree.CgroupTree(tmp_path, 1).read('machine', 'cpu.rt_runtime_us')
+
+
+@pytest.mark.parametrize('number', [
+    errno.EINVAL, errno.EBUSY, errno.EPERM, errno.EACCES, errno.ENOENT])
+def test_each_refusal_says_what_an_operator_can_do(tmp_path, number):
+    refusal = tree.CgroupTree(tmp_path, 1).refused('one', 'two', '3', number)
+    assert f'({errno.errorcode[number]}): ' in str(refusal)
+    assert 'see the kernel log' not in str(refusal)
+
+
+def test_a_group_removed_while_it_is_read_has_gone(tmp_path, monkeypatch):
+    class Removed(io.BytesIO):
+
+        def read(self):
+            raise OSError(errno.ENODEV, 'No such device')
+    monkeypatch.setattr(tree, 'open', lambda *args, **kwargs: Removed(),
+                        raising=False)
+    with pytest.raises(tree.MissingControlFile, match='has gone'):
+        tree.CgroupTree(tmp_path, 1).read('machine/one', 'cpu.rt_runtime_us')

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a control group may run: a period and one runtime for each pCPU."""
+
+from collections.abc import Iterable
+from collections.abc import Sequence
+import dataclasses
+
+from nova_rt import bandwidth
+from nova_rt import reservation
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Budget:
+    """A group's period and its runtime on each pCPU.
+
+    :ivar period_us: in µs
+    :ivar runtimes_us: by pCPU, in µs; 0 where the group may not run
+        real-time tasks
+    """
+
+    period_us: int
+    runtimes_us: tuple[int, ...]
+
+    @property
+    def bandwidths(self) -> tuple[int, ...]:
+        """By pCPU, the bandwidth in fixed point."""
+        return tuple(bandwidth.to_bandwidth(runtime_us, self.period_us)
+                     for runtime_us in self.runtimes_us)
+
+
+def on_chosen(wanted: reservation.Reservation, pcpus: Iterable[int],
+              count: int) -> Budget:
+    """Return a reservation's budget where the kernel takes one per pCPU.
+
+    :param count: how many pCPUs the host has
+    """
+    chosen = frozenset(pcpus)
+    return Budget(wanted.period_us, tuple(
+        wanted.runtime_us if pcpu in chosen else 0 for pcpu in range(count)))
+
+
+def on_every(wanted: reservation.Reservation, count: int) -> Budget:
+    """Return a reservation's budget where the kernel takes one for all."""
+    return Budget(wanted.period_us, (wanted.runtime_us,) * count)
+
+
+def covering(period_us: int, bandwidths: Sequence[int]) -> Budget:
+    """Return the least budget of this period that holds these bandwidths."""
+    return Budget(period_us, tuple(
+        bandwidth.runtime_covering(each, period_us) for each in bandwidths))

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Budgets of containers together with those of the groups above them.
+
+The kernel wants every group to fit its parent. libvirt makes the groups above
+a container with runtime 0, so they are raised from the top down before a
+container gets its budget, and lowered to what their children hold from the
+bottom up when it has gone: what they kept would be missing elsewhere.
+"""
+
+from collections.abc import Mapping
+import threading
+import time
+
+from oslo_log import log as logging
+
+from nova_rt.virt.cgroup import budget
+from nova_rt.virt.cgroup import dialect
+from nova_rt.virt.cgroup import tree as cgroup_tree
+
+LOG = logging.getLogger(__name__)
+
+# The kernel counts a removed group until its last reference has gone.
+_SETTLE_TRIES = 40
+_SETTLE_PAUSE_S = 0.05
+
+
+class Hierarchy:
+    """Applies and takes back budgets.
+
+    Its writer is the only one below the groups that it raises; one lock makes
+    the sums and the writes that follow from them one step.
+    """
+
+    def __init__(self, spoken: dialect.Dialect) -> None:
+        self._dialect = spoken
+        self._tree = spoken.tree
+        self._lock = threading.Lock()
+
+    def apply(self, group: str, wanted: budget.Budget) -> None:
+        """Give a container's group its budget, and raise those above it.
+
+        :raises MissingControlFile: if a group or its files are not there
+        :raises KernelRefusal: if the kernel does not admit it; everything is
+            then as before
+        """
+        with self._lock:
+            try:
+                self._raise_ancestors(group, wanted)
+                self._dialect.write(group, wanted)
+                self._lower_ancestors(group)
+            except (cgroup_tree.KernelRefusal,
+                    cgroup_tree.MissingControlFile):
+                self._lower_ancestors(group)
+                raise
+
+    def holds(self, group: str, wanted: budget.Budget) -> bool:
+        """Return whether a group has exactly this budget."""
+        return self._dialect.read(group) == wanted
+
+    def settle(self, group: str) -> None:
+        """Lower the groups above a container that has ended.
+
+        What cannot be taken back within two seconds, as the container's group
+        is still there or the kernel still counts it, is logged, and taken
+        back the next time.
+        """
+        for _ in range(_SETTLE_TRIES):
+            with self._lock:
+                refusal = self._lower_ancestors(group)
+            if refusal is None and not self._tree.exists(group):
+                return
+            time.sleep(_SETTLE_PAUSE_S)
+        LOG.warning('Not all runtime above /%s could be taken back yet: %s',
+                    group, refusal or 'the group is still there')
+
+    def _raise_ancestors(self, group: str, wanted: budget.Budget) -> None:
+        """Write every group above from the top down, if it holds too little.
+
+        What each needs is summed from the bottom up first.
+        """
+        needs: dict[str, budget.Budget] = {}
+        below = {group: wanted}
+        for ancestor in ancestors(group):
+            needs[ancestor] = self._needed(ancestor, below)
+            below = {ancestor: needs[ancestor]}
+        for ancestor in reversed(needs):
+            held = self._dialect.read(ancestor)
+            target = budget.Budget(held.period_us, tuple(
+                map(max, held.runtimes_us, needs[ancestor].runtimes_us)))
+            if target != held:
+                self._dialect.write(ancestor, target)
+
+    def _lower_ancestors(self, group: str) -> cgroup_tree.KernelRefusal | None:
+        """Write every group above from the bottom up, if it holds too much."""
+        for ancestor in ancestors(group):
+            try:
+                target = self._needed(ancestor, {})
+                if target != self._dialect.read(ancestor):
+                    self._dialect.write(ancestor, target)
+            except cgroup_tree.MissingControlFile:
+                continue
+            except cgroup_tree.KernelRefusal as refusal:
+                return refusal
+        return None
+
+    def _needed(self, ancestor: str,
+                instead: Mapping[str, budget.Budget]) -> budget.Budget:
+        """Return the least budget of a group that holds its children's.
+
+        :param instead: budgets to count in place of those that children have
+        """
+        total = [0] * self._dialect.count
+        for child in {*self._tree.children(ancestor), *instead}:
+            try:
+                held = instead.get(child) or self._dialect.read(child)
+            except cgroup_tree.MissingControlFile:
+                continue
+            total = [t + b for t, b in zip(total, held.bandwidths,
+                                           strict=True)]
+        return budget.covering(self._dialect.read(ancestor).period_us, total)
+
+
+def ancestors(group: str) -> list[str]:
+    """Return the groups above a group, the nearest first, the root left out."""
+    parts = group.split('/')
+    return ['/'.join(parts[:length]) for length in range(len(parts) - 1, 0, -1)]

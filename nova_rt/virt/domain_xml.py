@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reservation adds to a container's libvirt domain.
+
+The domain's metadata is a copy of what Nova's instance says, so that a budget
+can be applied at every start, also one that Nova did not ask for.
+"""
+
+from lxml import etree
+
+from nova_rt import ledger
+from nova_rt import reservation
+
+NAMESPACE = 'urn:nova-rt:reservation:1'
+_TAG = f'{{{NAMESPACE}}}reservation'
+
+# Where the container sees rt-init.
+RT_INIT_INSIDE = '/.nova-rt-init'
+
+
+def with_reservation(xml: str, holding: ledger.Holding, rt_init: str,
+                     policy: reservation.InitPolicy | None) -> str:
+    """Return a domain whose init waits for its reservation.
+
+    The container is confined to its pCPUs, rt-init is bound into it and
+    started in place of its init, and the metadata tell what it holds.
+
+    :param xml: an LXC domain as Nova writes it
+    :param rt_init: the path of rt-init on the host
+    :param policy: under which its init is started, None for SCHED_OTHER
+    """
+    domain = etree.fromstring(xml)
+    _confine(domain, holding.pcpus)
+    _wrap_init(domain, policy)
+    _bind(domain, rt_init)
+    _describe(domain, holding)
+    return etree.tostring(domain, encoding='unicode')
+
+
+def holding_in(xml: str) -> ledger.Holding | None:
+    """Return what a domain's metadata tell, None if it holds nothing.
+
+    :raises ValueError: if the metadata are there but make no sense
+    """
+    told = etree.fromstring(xml).find(f'metadata/{_TAG}')
+    if told is None:
+        return None
+    pcpus = ledger.from_mask(told.get('pcpus', ''))
+    return ledger.Holding(
+        reservation.Reservation(int(told.get('runtime_us', '')),
+                                int(told.get('period_us', '')), len(pcpus)),
+        pcpus)
+
+
+def _confine(domain: etree._Element, pcpus: tuple[int, ...]) -> None:
+    vcpu = _child(domain, 'vcpu')
+    vcpu.set('placement', 'static')
+    vcpu.set('cpuset', ','.join(map(str, sorted(pcpus))))
+
+
+def _wrap_init(domain: etree._Element,
+               policy: reservation.InitPolicy | None) -> None:
+    init = _child(_child(domain, 'os'), 'init')
+    arguments = ['other', '0'] if policy is None else [
+        policy.policy, str(policy.priority)]
+    arguments.append(init.text or '/sbin/init')
+    init.text = RT_INIT_INSIDE
+    for argument in reversed(arguments):
+        element = etree.Element('initarg')
+        element.text = argument
+        init.addnext(element)
+
+
+def _bind(domain: etree._Element, rt_init: str) -> None:
+    bind = etree.SubElement(_child(domain, 'devices'), 'filesystem',
+                            type='mount')
+    etree.SubElement(bind, 'source', dir=rt_init)
+    etree.SubElement(bind, 'target', dir=RT_INIT_INSIDE)
+    etree.SubElement(bind, 'readonly')
+
+
+def _describe(domain: etree._Element, holding: ledger.Holding) -> None:
+    etree.SubElement(
+        _child(domain, 'metadata'), _TAG, nsmap={'rt': NAMESPACE},
+        runtime_us=str(holding.reservation.runtime_us),
+        period_us=str(holding.reservation.period_us),
+        pcpus=ledger.to_mask(holding.pcpus))
+
+
+def _child(parent: etree._Element, tag: str) -> etree._Element:
+    found = parent.find(tag)
+    return etree.SubElement(parent, tag) if found is None else found

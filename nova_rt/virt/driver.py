@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The libvirt driver for containers with reservations."""
+
+import pathlib
+
+from nova import exception
+from nova.virt import event as virtevent
+from nova.virt.libvirt import driver
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from nova_rt import ledger
+from nova_rt import reservation
+from nova_rt.compute import held
+from nova_rt.virt import domain_xml
+from nova_rt.virt import host
+from nova_rt.virt.cgroup import tree as cgroup_tree
+
+LOG = logging.getLogger(__name__)
+CONF = cfg.CONF
+
+RT_INIT = pathlib.Path(__file__).parent / 'rt_init' / 'rt-init'
+
+_NOT_APPLIED = (cgroup_tree.KernelRefusal, cgroup_tree.MissingControlFile,
+                ProcessLookupError, host.Unavailable)
+
+
+class RTLibvirtDriver(driver.LibvirtDriver):
+    """Nova's libvirt driver; gives containers their reservations.
+
+    :raises Unavailable: if reservations are to be offered but cannot be
+    """
+
+    def __init__(self, virtapi, read_only=False):
+        super().__init__(virtapi, read_only)
+        if CONF.rt.hcbs_scheduler_available:
+            _check_offer()
+        self.reservations = host.ReservationHost.open(CONF)
+
+    def init_host(self, host):
+        """See base class; the kernel then holds what the containers hold."""
+        super().init_host(host)
+        self._reconcile()
+
+    def get_available_resource(self, nodename):
+        """See base class; what was left over is taken back as well."""
+        self._reconcile()
+        return super().get_available_resource(nodename)
+
+    def _reconcile(self):
+        running = []
+        for guest in self._host.list_guests():
+            holding = _holding_in(guest)
+            if holding is not None:
+                running.append((guest.id, holding))
+        self.reservations.reconcile(running)
+
+    def _get_guest_xml(self, context, instance, *args, **kwargs):
+        xml = super()._get_guest_xml(context, instance, *args, **kwargs)
+        holding = held.holding_on(instance, CONF.host)
+        if holding is None:
+            return xml
+        return domain_xml.with_reservation(
+            xml, holding, str(RT_INIT),
+            reservation.init_policy(instance.flavor.extra_specs))
+
+    def _create_guest(self, context, xml, instance, power_on=True,
+                      pause=False, post_xml_callback=None):
+        guest = super()._create_guest(
+            context, xml, instance, power_on=power_on, pause=pause,
+            post_xml_callback=post_xml_callback)
+        if power_on or pause:
+            self._apply(self._host.get_guest(instance), instance)
+        return guest
+
+    def _soft_reboot(self, instance):
+        """Shut a container down, and leave its start to a hard reboot.
+
+        Nova would start the domain again at once, without its root, which is
+        mounted for each start: there would be no init in it.
+        """
+        if CONF.libvirt.virt_type != 'lxc':
+            return super()._soft_reboot(instance)
+        self._clean_shutdown(
+            instance, CONF.libvirt.wait_soft_reboot_seconds, retry_interval=1)
+        return False
+
+    def _apply(self, guest, instance):
+        """Apply a container's reservation, or stop it.
+
+        Its init waits for the reservation, so one that cannot have it would
+        wait for ever.
+
+        :raises InstanceDeployFailure: if it cannot be applied; Nova then
+            cleans up and tries the next host
+        """
+        holding = _holding_in(guest)
+        if holding is None:
+            return
+        try:
+            self.reservations.apply(guest.id, holding)
+        except _NOT_APPLIED as why:
+            LOG.error('No reservation for the container: %s', why,
+                      instance=instance)
+            self._destroy(instance)
+            raise exception.InstanceDeployFailure(reason=str(why)) from None
+
+    def _destroy(self, instance):
+        """See base class; then nothing is left of the container's budget.
+
+        One that shut down when Nova asked it to has no group any more.
+        """
+        group = self._group_of(instance)
+        super()._destroy(instance)
+        if group is None:
+            self.reservations.settle_all()
+        else:
+            self.reservations.settle(group)
+
+    def _group_of(self, instance):
+        try:
+            guest = self._host.get_guest(instance)
+        except exception.InstanceNotFound:
+            return None
+        return self.reservations.group_of(guest.id) if guest.id > 0 else None
+
+    def emit_event(self, event):
+        """See base class; what started or ended by itself is served too.
+
+        libvirt restarts a container whose init asks for a reboot, and an
+        operator may start one: the new group has no runtime yet.
+        """
+        if isinstance(event, virtevent.LifecycleEvent):
+            if event.transition == virtevent.EVENT_LIFECYCLE_STARTED:
+                self._apply_to_started(event)
+            elif event.transition == virtevent.EVENT_LIFECYCLE_STOPPED:
+                self.reservations.settle_all()
+        super().emit_event(event)
+
+    def _apply_to_started(self, event):
+        try:
+            # Nova looks a guest up by the uuid, which an event has as well.
+            guest = self._host.get_guest(event)
+            holding = _holding_in(guest)
+            if holding is not None:
+                self.reservations.apply(guest.id, holding)
+        except (exception.InstanceNotFound, *_NOT_APPLIED) as why:
+            LOG.warning('The container %s started and is without its '
+                        'reservation: %s', event.uuid, why)
+
+
+def _holding_in(guest) -> ledger.Holding | None:
+    try:
+        return domain_xml.holding_in(guest.get_xml_desc())
+    except driver.libvirt.libvirtError as why:
+        if why.get_error_code() != driver.libvirt.VIR_ERR_NO_DOMAIN:
+            raise
+        return None  # Deleted since it was listed.
+    except ValueError as why:
+        LOG.error('The metadata of domain %s make no sense (%s): it is left '
+                  'as it is.', guest.uuid, why)
+        return None
+
+
+def _check_offer() -> None:
+    """Refuse what cannot work with reservations.
+
+    :raises Unavailable: with what to change
+    """
+    if CONF.libvirt.virt_type != 'lxc':
+        raise host.Unavailable(
+            f'[libvirt] virt_type is {CONF.libvirt.virt_type}, but only '
+            'containers (lxc) can have reservations: set it to lxc, or '
+            '[rt] hcbs_scheduler_available=false.')
+    if CONF.libvirt.uid_maps or CONF.libvirt.gid_maps:
+        raise host.Unavailable(
+            '[libvirt] uid_maps and gid_maps put containers into user '
+            'namespaces, where the kernel grants no real-time policy: remove '
+            'them, or set [rt] hcbs_scheduler_available=false.')
+    if not RT_INIT.exists():
+        raise host.Unavailable(
+            f'{RT_INIT} is missing: install nova-rt again, with a C compiler '
+            'and a static C library at hand.')

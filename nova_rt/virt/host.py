@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reservations of one host, as its kernel holds them."""
+
+from collections.abc import Iterable
+import errno
+import pathlib
+
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from nova_rt import bandwidth
+from nova_rt import ledger
+from nova_rt import shares
+from nova_rt.virt.cgroup import budget
+from nova_rt.virt.cgroup import detect
+from nova_rt.virt.cgroup import dialect
+from nova_rt.virt.cgroup import hierarchy
+from nova_rt.virt.cgroup import tree as cgroup_tree
+
+LOG = logging.getLogger(__name__)
+
+# The groups that libvirt puts its containers below, without and with systemd.
+MACHINE_GROUPS = ('machine', 'machine.slice')
+
+_CPUS = pathlib.Path('/sys/devices/system/cpu')
+
+
+class Unavailable(Exception):
+    """The host cannot offer reservations; the message says what to do."""
+
+
+class ReservationHost:
+    """Applies reservations to containers and takes them back.
+
+    :param spoken: the kernel's dialect, None for a host that offers nothing
+    :param empty: the host's pCPUs without any reservation
+    """
+
+    def __init__(self, spoken: dialect.Dialect | None,
+                 empty: shares.HostShares) -> None:
+        self.empty = empty
+        self._dialect = spoken
+        self._hierarchy = hierarchy.Hierarchy(spoken) if spoken else None
+
+    @classmethod
+    def open(cls, conf: cfg.ConfigOpts) -> 'ReservationHost':
+        """Return this machine as the options and its kernel have it.
+
+        :param conf: with group ``[rt]`` registered
+        :raises Unavailable: if reservations are to be offered but cannot be
+        """
+        count = 1 + max(_cpu_list((_CPUS / 'present').read_text()))
+        online = _cpu_list((_CPUS / 'online').read_text())
+        if not conf.rt.hcbs_scheduler_available:
+            LOG.info('Reservations are turned off by '
+                     '[rt] hcbs_scheduler_available.')
+            return cls(None, shares.HostShares.empty((0,) * count))
+        usable = _usable(conf.rt.cpu_set, online)
+        cap = bandwidth.fraction_to_bandwidth(conf.rt.cap)
+        try:
+            spoken = detect.detect(cgroup_tree.CgroupTree.find(), count)
+            most = min(cap, spoken.admitted()) if spoken else 0
+        except (cgroup_tree.KernelRefusal, cgroup_tree.MissingControlFile,
+                dialect.Unenforced) as why:
+            raise Unavailable(str(why)) from None
+        if spoken is None:
+            raise Unavailable(
+                'The kernel has no real-time control groups (no '
+                'cpu.rt_runtime_us in the groups of the cpu controller): '
+                'boot a kernel with HCBS or RT_GROUP_SCHED, or set '
+                '[rt] hcbs_scheduler_available=false.')
+        LOG.info('Dialect %s, up to %s of each of the pCPUs %s; %s.',
+                 spoken.name, bandwidth.percent(most), sorted(usable),
+                 spoken.guarantee)
+        return cls(spoken, shares.HostShares.empty(
+            [most if cpu in usable else 0 for cpu in range(spoken.count)],
+            spoken.occupancy))
+
+    @property
+    def dialect(self) -> str:
+        """The name of the kernel's dialect, ``none`` without one."""
+        return self._dialect.name if self._dialect else 'none'
+
+    def apply(self, pid: int, holding: ledger.Holding) -> None:
+        """Give a container its budget, if it does not have it already.
+
+        :param pid: a process of the container, or its controller
+        :raises KernelRefusal: if the kernel does not admit it
+        :raises MissingControlFile: if there is nothing to write to
+        :raises ProcessLookupError: if the container has ended
+        :raises Unavailable: if this host offers no reservations
+        """
+        if self._dialect is None or self._hierarchy is None:
+            raise Unavailable(
+                'This host offers no reservations: '
+                '[rt] hcbs_scheduler_available is false.')
+        group = self._dialect.tree.group_of(pid)
+        if not hierarchy.ancestors(group):
+            # A process that has ended, but not been waited for, is in the
+            # root; the budget would be the whole machine's.
+            raise ProcessLookupError(
+                f'Process {pid} has no control group of its own: its '
+                'container has ended.')
+        wanted = self._budget(holding)
+        if not self._hierarchy.holds(group, wanted):
+            self._admit(group, wanted)
+            LOG.info('Applied %d µs every %d µs on pCPUs %s to /%s',
+                     holding.reservation.runtime_us,
+                     holding.reservation.period_us,
+                     sorted(holding.pcpus), group)
+
+    def _admit(self, group: str, wanted: budget.Budget) -> None:
+        """Apply a budget, when the kernel has let go of what has ended.
+
+        It counts a removed group for a moment; that it takes back what the
+        groups above held for it shows that it does no longer.
+        """
+        try:
+            self._hierarchy.apply(group, wanted)
+        except cgroup_tree.KernelRefusal as refusal:
+            if refusal.errno != errno.EINVAL:
+                raise
+            self.settle_all()
+            self._hierarchy.apply(group, wanted)
+
+    def group_of(self, pid: int) -> str | None:
+        """Return a container's group, to settle when it has ended.
+
+        None if it has ended already or this host offers no reservations.
+        """
+        if self._dialect is None:
+            return None
+        try:
+            return self._dialect.tree.group_of(pid) or None
+        except ProcessLookupError:
+            return None
+
+    def settle(self, group: str) -> None:
+        """Take back what the groups above an ended container still hold."""
+        if self._hierarchy is not None:
+            self._hierarchy.settle(group)
+
+    def reconcile(self, running: Iterable[tuple[int, ledger.Holding]]) -> None:
+        """Make the kernel hold what the running containers hold, no more.
+
+        :param running: process and holding of each; one that cannot be
+            applied is logged, the others are not affected
+        """
+        if self._dialect is None:
+            return
+        for pid, holding in running:
+            try:
+                self.apply(pid, holding)
+            except ProcessLookupError:
+                LOG.debug('A container ended meanwhile.')
+            except (cgroup_tree.KernelRefusal,
+                    cgroup_tree.MissingControlFile) as why:
+                LOG.error('A running container is without its reservation: '
+                          '%s', why)
+        self.settle_all()
+
+    def settle_all(self) -> None:
+        """Take back what no running container needs, on the whole host."""
+        if self._dialect is None:
+            return
+        for group in MACHINE_GROUPS:
+            if self._dialect.tree.exists(group):
+                self.settle(f'{group}/ended')
+
+    def _budget(self, holding: ledger.Holding) -> budget.Budget:
+        count = len(self.empty.capacity)
+        if self.empty.occupancy is shares.Occupancy.EVERY:
+            return budget.on_every(holding.reservation, count)
+        return budget.on_chosen(holding.reservation, holding.pcpus, count)
+
+
+def _usable(cpu_set: str | None, online: frozenset[int]) -> frozenset[int]:
+    """Return the pCPUs that may hold reservations.
+
+    :raises Unavailable: if the option makes no sense on this machine
+    """
+    if not cpu_set:
+        return online
+    try:
+        wanted = _cpu_list(cpu_set)
+    except ValueError:
+        raise Unavailable(
+            f'[rt] cpu_set is {cpu_set!r}: write numbers and ranges, for '
+            'example 2-7,10.') from None
+    if not wanted <= online:
+        missing = ', '.join(map(str, sorted(wanted - online)))
+        raise Unavailable(
+            f'[rt] cpu_set names pCPU(s) {missing}, which are not online: '
+            'bring them up or leave them out.')
+    return wanted
+
+
+def _cpu_list(text: str) -> frozenset[int]:
+    """Return the CPUs in a list such as ``0-3,8``.
+
+    :raises ValueError: if it is not one
+    """
+    cpus: set[int] = set()
+    for word in text.strip().split(','):
+        first, dash, last = word.strip().partition('-')
+        start, end = int(first), int(last if dash else first)
+        if end < start or start < 0:
+            raise ValueError(f'{word} is no range')
+        cpus.update(range(start, end + 1))
+    return frozenset(cpus)
+
