@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-rt-compute: nova-compute with real-time CPU reservations."""
+
+# Nova must be told how it runs before anything else of it is imported.
+from nova import monkey_patch
+
+monkey_patch.patch(backend='threading')
+
+import sys  # noqa: E402
+
+from nova.cmd import compute  # noqa: E402
+
+from nova_rt.compute import nova_hooks  # noqa: E402
+from nova_rt.virt import host  # noqa: E402
+
+
+def main() -> None:
+    """Run the service; what keeps it from starting is one sentence."""
+    try:
+        nova_hooks.install()
+        compute.main()
+    except (nova_hooks.UnknownNova, host.Unavailable) as why:
+        sys.exit(f'nova-rt-compute: {why}')

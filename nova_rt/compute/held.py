@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Nova's instance tells about its reservation.
+
+The reservation is in the instance's flavor, with hints merged in. The pCPUs
+that the claim chose are in its system metadata: ``rt_pcpus``, and, while the
+server is moved, ``old_rt_pcpus`` and ``new_rt_pcpus``.
+"""
+
+from __future__ import annotations
+
+from nova import exception
+from nova import objects
+
+from nova_rt import ledger
+from nova_rt import reservation
+
+PCPUS = 'rt_pcpus'
+OLD = 'old_'
+NEW = 'new_'
+
+
+def reservation_of(flavor: objects.Flavor) -> reservation.Reservation | None:
+    """Return the reservation that a server of this flavor has.
+
+    :raises InvalidReservation: if the flavor asks for one that cannot be
+    """
+    return reservation.requested(flavor.extra_specs, {}, flavor.vcpus)
+
+
+def merged(flavor: objects.Flavor,
+           request_spec: objects.RequestSpec | None) -> objects.Flavor:
+    """Return the flavor with the hints of the request written over it.
+
+    This is done once, where a request enters the compute node; everything
+    after that reads the flavor only.
+
+    :raises InvalidReservation: if what results cannot be
+    """
+    hints = getattr(request_spec, 'scheduler_hints', None) or {}
+    wanted = reservation.requested(flavor.extra_specs, hints, flavor.vcpus)
+    if wanted is None:
+        return flavor
+    flavor = flavor.obj_clone()
+    flavor.extra_specs = dict(flavor.extra_specs, **{
+        reservation.EXTRA_SPEC_PREFIX + reservation.RUNTIME:
+            str(wanted.runtime_us),
+        reservation.EXTRA_SPEC_PREFIX + reservation.PERIOD:
+            str(wanted.period_us)})
+    return flavor
+
+
+def holding_of(instance: objects.Instance, flavor: objects.Flavor | None = None,
+               prefix: str = '') -> ledger.Holding | None:
+    """Return what a server holds, None if it holds nothing.
+
+    :param flavor: the flavor that tells the reservation; the instance's own
+        by default
+    :param prefix: ``old_`` or ``new_`` for a side of a move
+    """
+    # First, as a flavor that no claim has seen may ask for what cannot be.
+    mask = instance.system_metadata.get(prefix + PCPUS)
+    wanted = reservation_of(flavor or instance.flavor) if mask else None
+    if wanted is None:
+        return None
+    return ledger.Holding(wanted, ledger.from_mask(mask))
+
+
+def holding_on(instance: objects.Instance,
+               host: str) -> ledger.Holding | None:
+    """Return what a server that is started on a host holds there.
+
+    While a server is evacuated it is started on a host that is not yet its
+    own: there it holds the new side of the move.
+
+    :raises InstanceDeployFailure: if it should hold something but does not,
+        so that it would run without its reservation, or its flavor asks for
+        what cannot be
+    """
+    holding = holding_of(instance,
+                         prefix='' if instance.host == host else NEW)
+    try:
+        wanted = reservation_of(instance.flavor)
+    except reservation.InvalidReservation as why:
+        raise exception.InstanceDeployFailure(reason=str(why)) from None
+    if holding is None and wanted is not None:
+        raise exception.InstanceDeployFailure(
+            reason='The server has a reservation but no claim on pCPUs of '
+                   f'{host}: resize or migrate it, or shelve and unshelve it.')
+    return holding
+
+
+def set_pcpus(instance: objects.Instance, pcpus: tuple[int, ...] | None,
+              prefix: str = '') -> None:
+    """Note the pCPUs on the instance, to be saved with it; None: none."""
+    if pcpus:
+        instance.system_metadata[prefix + PCPUS] = ledger.to_mask(pcpus)
+    else:
+        instance.system_metadata.pop(prefix + PCPUS, None)
+
+
+def switch_side(instance: objects.Instance, prefix: str) -> None:
+    """Make one side of a move what the server holds, to be saved with it."""
+    mask = instance.system_metadata.get(prefix + PCPUS)
+    set_pcpus(instance, ledger.from_mask(mask) if mask else None)
+
+
+def end_move(instance: objects.Instance) -> None:
+    """Forget both sides of a move."""
+    set_pcpus(instance, None, OLD)
+    set_pcpus(instance, None, NEW)

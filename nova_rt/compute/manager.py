@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compute manager: where a request's hints meet its flavor."""
+
+from nova import exception
+from nova.compute import manager
+
+from nova_rt import reservation
+from nova_rt.compute import held
+from nova_rt.compute import resource_tracker
+from nova_rt.virt import host
+
+
+class RTComputeManager(manager.ComputeManager):
+    """Nova's compute manager with reservations.
+
+    :raises Unavailable: if the driver knows nothing of reservations
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if not hasattr(self.driver, 'reservations'):
+            raise host.Unavailable(
+                f'The driver {type(self.driver).__name__} knows nothing of '
+                'reservations: remove compute_driver from nova.conf.')
+        self.rt = resource_tracker.RTResourceTracker(
+            self.host, self.driver, reportclient=self.reportclient)
+
+    def _do_build_and_run_instance(
+            self, context, instance, image, request_spec, filter_properties,
+            admin_password, injected_files, requested_networks,
+            security_groups, block_device_mapping, node=None, limits=None,
+            host_list=None, accel_uuids=None):
+        """Leave the reason of a failure on a server that no other host takes.
+
+        Without retry information Nova notes the failure itself as the fault;
+        with it, and no alternate left, "no more hosts" would cover it.
+        """
+        return super()._do_build_and_run_instance(
+            context, instance, image, request_spec,
+            _without_retry(filter_properties, host_list), admin_password,
+            injected_files, requested_networks, security_groups,
+            block_device_mapping, node, limits, host_list, accel_uuids)
+
+    def _build_and_run_instance(
+            self, context, instance, image, injected_files, admin_password,
+            requested_networks, security_groups, block_device_mapping, node,
+            limits, filter_properties, request_spec=None, accel_uuids=None):
+        try:
+            instance.flavor = held.merged(instance.flavor, request_spec)
+        except reservation.InvalidReservation as why:
+            raise exception.BuildAbortException(
+                instance_uuid=instance.uuid, reason=str(why)) from None
+        super()._build_and_run_instance(
+            context, instance, image, injected_files, admin_password,
+            requested_networks, security_groups, block_device_mapping, node,
+            limits, filter_properties, request_spec, accel_uuids)
+
+    def _prep_resize(self, context, image, instance, flavor,
+                     filter_properties, node, migration, request_spec,
+                     clean_shutdown=True):
+        """See base class; a server whose claim fails stays as it was."""
+        try:
+            flavor = held.merged(flavor, request_spec)
+            super()._prep_resize(
+                context, image, instance, flavor, filter_properties, node,
+                migration, request_spec, clean_shutdown)
+        except reservation.InvalidReservation as why:
+            raise exception.InstanceFaultRollback(
+                exception.ResizeError(reason=str(why))) from None
+        except exception.ComputeResourcesUnavailable as why:
+            raise exception.InstanceFaultRollback(why) from None
+
+    def _reschedule_resize_or_reraise(
+            self, context, instance, exc_info, flavor, request_spec,
+            filter_properties, host_list):
+        """Leave the reason of a failure if there is no other host to try."""
+        super()._reschedule_resize_or_reraise(
+            context, instance, exc_info, flavor, request_spec,
+            _without_retry(filter_properties, host_list), host_list)
+
+    def _finish_resize(self, context, instance, migration, *args, **kwargs):
+        """Switch the pCPUs in the same save that switches the flavor."""
+        held.switch_side(instance, held.NEW)
+        try:
+            return super()._finish_resize(
+                context, instance, migration, *args, **kwargs)
+        except Exception:
+            self.rt.hold_where_left(instance, migration.dest_node)
+            raise
+
+    def _nil_out_instance_obj_host_and_node(self, instance):
+        """A server on no host holds no pCPUs; saved with what follows."""
+        super()._nil_out_instance_obj_host_and_node(instance)
+        held.set_pcpus(instance, None)
+
+    def _delete_stashed_flavor_info(self, instance):
+        """Forget both sides of a move in the save that ends it."""
+        held.end_move(instance)
+        super()._delete_stashed_flavor_info(instance)
+
+
+def _without_retry(filter_properties, host_list):
+    """Return the properties without retry information if no host is left."""
+    properties = dict(filter_properties or {})
+    if host_list is not None and not host_list:
+        properties.pop('retry', None)
+    return properties

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything of Nova's that nova-rt-compute relies on without its promise.
+
+Nova documents filters, weighers, validators and paste filters as extension
+points; the compute side has none. This module alone puts our subclasses in
+place, and checks first that Nova is as they expect it, so that a Nova that
+has changed refuses to start rather than misbehaves.
+"""
+
+import importlib
+import inspect
+import sys
+
+from nova import service
+from nova import version
+from nova.compute import resource_tracker
+import nova.conf
+
+from nova_rt import virt
+from nova_rt.compute import claims
+import nova_rt.conf
+
+RELEASES = (33, 34)
+MANAGER = 'nova_rt.compute.manager.RTComputeManager'
+DRIVER = 'nova_rt.driver.RTLibvirtDriver'
+
+# Each name of Nova's that a subclass overrides or calls, with the parameters
+# that it has in the releases above.
+EXPECTED = {
+    'nova.compute.resource_tracker:claims.Claim._claim_test':
+        'self compute_node limits',
+    'nova.compute.resource_tracker:claims.MoveClaim.abort':
+        'self',
+    'nova.compute.manager:ComputeManager._build_and_run_instance':
+        'self context instance image injected_files admin_password '
+        'requested_networks security_groups block_device_mapping node limits '
+        'filter_properties request_spec accel_uuids',
+    'nova.compute.manager:ComputeManager._do_build_and_run_instance':
+        'self context instance image request_spec filter_properties '
+        'admin_password injected_files requested_networks security_groups '
+        'block_device_mapping node limits host_list accel_uuids',
+    'nova.compute.manager:ComputeManager._prep_resize':
+        'self context image instance flavor filter_properties node migration '
+        'request_spec clean_shutdown',
+    'nova.compute.manager:ComputeManager._reschedule_resize_or_reraise':
+        'self context instance exc_info flavor request_spec '
+        'filter_properties host_list',
+    'nova.compute.manager:ComputeManager._finish_resize':
+        'self context instance migration disk_info image_meta bdms '
+        'request_spec',
+    'nova.compute.manager:ComputeManager._delete_stashed_flavor_info':
+        'self instance',
+    'nova.compute.manager:ComputeManager'
+    '._nil_out_instance_obj_host_and_node':
+        'self instance',
+    'nova.compute.resource_tracker:ResourceTracker._update':
+        'self context compute_node startup',
+    'nova.compute.resource_tracker:ResourceTracker._get_flavor':
+        'self instance prefix migration',
+    'nova.compute.resource_tracker:ResourceTracker'
+    '._update_usage_from_instance':
+        'self context instance nodename is_removed',
+    'nova.compute.resource_tracker:ResourceTracker'
+    '._update_usage_from_instances':
+        'self context instances nodename',
+    'nova.compute.resource_tracker:ResourceTracker'
+    '._update_usage_from_migration':
+        'self context instance migration nodename',
+    'nova.compute.resource_tracker:ResourceTracker'
+    '._update_usage_from_migrations':
+        'self context migrations nodename',
+    'nova.compute.resource_tracker:ResourceTracker.instance_claim':
+        'self context instance nodename allocations limits',
+    'nova.compute.resource_tracker:ResourceTracker._move_claim':
+        'self context instance new_flavor nodename migration allocations '
+        'move_type image_meta limits',
+    'nova.compute.resource_tracker:ResourceTracker._drop_move_claim':
+        'self context instance nodename flavor prefix',
+    'nova.compute.resource_tracker:ResourceTracker.abort_instance_claim':
+        'self context instance nodename',
+    'nova.compute.resource_tracker:ResourceTracker.update_usage':
+        'self context instance nodename',
+    'nova.compute.resource_tracker:ResourceTracker.drop_move_claim_at_dest':
+        'self context instance migration',
+    'nova.compute.resource_tracker:ResourceTracker.finish_evacuation':
+        'self instance node migration',
+    'nova.virt.libvirt.driver:LibvirtDriver._get_guest_xml':
+        'self context instance network_info disk_info image_meta rescue '
+        'block_device_info mdevs accel_info share_info old_guest',
+    'nova.virt.libvirt.driver:LibvirtDriver._create_guest':
+        'self context xml instance power_on pause post_xml_callback',
+    'nova.virt.libvirt.driver:LibvirtDriver._soft_reboot':
+        'self instance',
+    'nova.virt.libvirt.driver:LibvirtDriver._clean_shutdown':
+        'self instance timeout retry_interval',
+    'nova.virt.libvirt.driver:LibvirtDriver._destroy':
+        'self instance',
+    'nova.virt.libvirt.driver:LibvirtDriver.emit_event':
+        'self event',
+    'nova.virt.libvirt.driver:LibvirtDriver.get_available_resource':
+        'self nodename',
+}
+
+
+class UnknownNova(Exception):
+    """This Nova is not one that nova-rt knows; says what differs."""
+
+
+def install() -> None:
+    """Put the subclasses in place; called before Nova's own main.
+
+    :raises UnknownNova: if Nova is not as they expect it
+    """
+    check_release(version.version_string())
+    for name, parameters in EXPECTED.items():
+        check_signature(name, parameters)
+    service.SERVICE_MANAGERS['nova-compute'] = MANAGER
+    # Not in Nova's own module of claims, whose MoveClaim looks itself up there
+    # to find its base class.
+    resource_tracker.claims = claims
+    _alias_driver()
+    nova_rt.conf.register_opts(nova.conf.CONF)
+    nova.conf.CONF.set_default('compute_driver', DRIVER)
+
+
+def check_release(release: str) -> None:
+    """Raise UnknownNova unless the release is one that was tried."""
+    if int(release.split('.')[0]) not in RELEASES:
+        known = ' and '.join(map(str, RELEASES))
+        raise UnknownNova(
+            f'nova-rt knows Nova {known}, but this is Nova {release}: '
+            'install a Nova or a nova-rt that fits.')
+
+
+def check_signature(name: str, parameters: str) -> None:
+    """Raise UnknownNova unless Nova has this callable with these parameters.
+
+    :param name: ``module:Class.method``
+    :param parameters: their names, separated by spaces
+    """
+    module_name, _, path = name.partition(':')
+    found = importlib.import_module(module_name)
+    for part in path.split('.'):
+        found = getattr(found, part, None)
+    if found is None:
+        raise UnknownNova(
+            f'Nova {version.version_string()} has no {name}, which nova-rt '
+            'builds on: install a Nova or a nova-rt that fits.')
+    actual = ' '.join(inspect.signature(found).parameters)
+    if actual != parameters:
+        raise UnknownNova(
+            f'Nova {version.version_string()} has {name}({actual}), but '
+            f'nova-rt expects ({parameters}): install a Nova or a nova-rt '
+            'that fits.')
+
+
+def _alias_driver() -> None:
+    """Make our driver importable where Nova looks: below ``nova.virt``.
+
+    Entries in sys.modules, and not a longer ``nova.virt.__path__``, which
+    would load a second copy of the class.
+    """
+    sys.modules['nova.virt.nova_rt'] = virt
+    sys.modules['nova.virt.nova_rt.driver'] = importlib.import_module(
+        'nova_rt.virt.driver')

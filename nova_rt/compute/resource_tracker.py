@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The resource tracker, which also keeps the ledger of reservations.
+
+The ledger is derived where Nova derives all other usage: from the instances
+on the host and from the moves in progress to and from it.
+"""
+
+from nova import utils
+from nova.compute import resource_tracker
+from nova.compute import vm_states
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from nova_rt import ledger
+from nova_rt import policies
+from nova_rt import shares
+from nova_rt.compute import claims
+from nova_rt.compute import held
+
+LOG = logging.getLogger(__name__)
+CONF = cfg.CONF
+
+_locked = utils.synchronized(resource_tracker.COMPUTE_RESOURCE_SEMAPHORE,
+                             fair=True)
+
+_SERVER = 'server'
+_MOVE = 'move'
+
+
+class RTResourceTracker(resource_tracker.ResourceTracker):
+    """Adds the host's reservations to what is tracked and reported.
+
+    The driver must have an attribute ``reservations`` with ``empty``, the
+    host's :class:`nova_rt.shares.HostShares` without any reservation, and
+    ``dialect``, the name of its kernel's dialect.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.ledger = ledger.Ledger()
+
+    @property
+    def shares(self):
+        """The host with everything that is held on it."""
+        return self.ledger.shares(self.driver.reservations.empty)
+
+    def place(self, nodename, wanted):
+        """Choose pCPUs for a reservation; called under the tracker's lock.
+
+        :raises NoRoomOnHost: if it does not fit
+        """
+        try:
+            return policies.place(self.shares, wanted,
+                                  CONF.rt.placement_policy)
+        except policies.NoRoom as miss:
+            raise claims.NoRoomOnHost(
+                f'No room for the reservation on {nodename}: {miss}.'
+            ) from None
+
+    def _update(self, context, compute_node, startup=False):
+        compute_node.stats = dict(
+            compute_node.stats or {}, **shares.to_stats(self.shares),
+            rt_dialect=self.driver.reservations.dialect,
+            rt_placement_policy=CONF.rt.placement_policy)
+        super()._update(context, compute_node, startup)
+
+    def _update_usage_from_instances(self, context, instances, nodename):
+        self.ledger.forget(_SERVER)
+        return super()._update_usage_from_instances(
+            context, instances, nodename)
+
+    def _update_usage_from_instance(self, context, instance, nodename,
+                                    is_removed=False):
+        super()._update_usage_from_instance(
+            context, instance, nodename, is_removed)
+        tracked = instance.uuid in self.tracked_instances
+        self.ledger.enter(instance.uuid, _SERVER,
+                          held.holding_of(instance) if tracked else None)
+
+    def _update_usage_from_migrations(self, context, migrations, nodename):
+        self.ledger.forget(_MOVE)
+        super()._update_usage_from_migrations(context, migrations, nodename)
+
+    def _update_usage_from_migration(self, context, instance, migration,
+                                     nodename):
+        super()._update_usage_from_migration(
+            context, instance, migration, nodename)
+        server, move = self._sides(instance, migration, nodename)
+        self.ledger.enter(instance.uuid, _SERVER, server)
+        self.ledger.enter(instance.uuid, _MOVE, move)
+
+    def _sides(self, instance, migration, nodename):
+        """Return what a moving server holds here, itself and for its move.
+
+        From its claim until it is confirmed or reverted, a server holds the
+        old side on its source and the new side on its destination. Its host
+        changes on the way, its flavor and pCPUs only later, in one step.
+        """
+        here = (self.host, nodename)
+        incoming = (migration.dest_compute, migration.dest_node) == here
+        outbound = (migration.source_compute, migration.source_node) == here
+        own = held.holding_of(instance)
+        if incoming and outbound:
+            switched = (instance.instance_type_id
+                        != migration.old_instance_type_id)
+            return own, self._side(instance, migration,
+                                   held.OLD if switched else held.NEW)
+        if incoming:
+            return None, self._side(instance, migration, held.NEW)
+        if outbound and (instance.host, instance.node) != here:
+            return None, self._side(instance, migration, held.OLD)
+        return own, None
+
+    def _side(self, instance, migration, prefix):
+        flavor = self._get_flavor(instance, prefix, migration)
+        return held.holding_of(instance, flavor, prefix)
+
+    def _drop_move_claim(self, context, instance, nodename, flavor=None,
+                         prefix='new_'):
+        migration = self.tracked_migrations.get(instance.uuid)
+        stays = None
+        if migration and migration.source_compute == migration.dest_compute:
+            # A server that is reverted has its old pCPUs again, and its old
+            # flavor a little later.
+            stays = held.holding_of(
+                instance, instance.old_flavor if prefix == held.NEW else None)
+        self.ledger.enter(instance.uuid, _MOVE, None)
+        self.ledger.enter(instance.uuid, _SERVER, stays)
+        super()._drop_move_claim(context, instance, nodename, flavor, prefix)
+
+    def instance_claim(self, context, instance, nodename, allocations,
+                       limits=None):
+        """See base class; a claim that fails halfway leaves no entry."""
+        try:
+            return super().instance_claim(
+                context, instance, nodename, allocations, limits)
+        except Exception:
+            self._forget(instance)
+            raise
+
+    def _move_claim(self, context, instance, *args, **kwargs):
+        """See base class; a claim that fails halfway leaves no entry."""
+        try:
+            return super()._move_claim(context, instance, *args, **kwargs)
+        except Exception:
+            self.ledger.enter(instance.uuid, _MOVE, None)
+            held.end_move(instance)
+            raise
+
+    def update_usage(self, context, instance, nodename):
+        """See base class; what has gone holds nothing, tracked or not.
+
+        Nova tracks a server that arrived only from the next periodic task on.
+        """
+        super().update_usage(context, instance, nodename)
+        if vm_states.allow_resource_removal(
+                vm_state=instance.vm_state, task_state=instance.task_state):
+            self._forget(instance)
+            self._report(context, nodename)
+
+    @_locked
+    def _forget(self, instance):
+        self.ledger.enter(instance.uuid, _SERVER, None)
+        self.ledger.enter(instance.uuid, _MOVE, None)
+
+    @_locked
+    def _report(self, context, nodename):
+        if not self.disabled(nodename):
+            self._update(context.elevated(), self.compute_nodes[nodename])
+
+    @_locked
+    def hold_where_left(self, instance, nodename):
+        """Claim for a server whose move failed after it left its source.
+
+        Nova leaves it here, in most cases with its old flavor, for which
+        nothing was claimed here. If that does not fit, the server holds
+        nothing, and is not started.
+        """
+        self.ledger.enter(instance.uuid, _MOVE, None)
+        self.ledger.enter(instance.uuid, _SERVER, None)
+        held.end_move(instance)
+        wanted = held.reservation_of(instance.flavor)
+        try:
+            held.set_pcpus(instance,
+                           wanted and self.place(nodename, wanted))
+        except claims.NoRoomOnHost as why:
+            LOG.warning('After the move that failed: %s', why,
+                        instance=instance)
+            held.set_pcpus(instance, None)
+        self.ledger.enter(instance.uuid, _SERVER, held.holding_of(instance))
+
+    def abort_instance_claim(self, context, instance, nodename):
+        """See base class; the pCPUs are forgotten in the same save."""
+        held.set_pcpus(instance, None)
+        super().abort_instance_claim(context, instance, nodename)
+
+    def drop_move_claim_at_dest(self, context, instance, migration):
+        """See base class; the server holds its old pCPUs again."""
+        held.switch_side(instance, held.OLD)
+        super().drop_move_claim_at_dest(context, instance, migration)
+
+    def finish_evacuation(self, instance, node, migration):
+        """See base class; the server holds its new pCPUs from here on."""
+        if migration is not None:
+            held.switch_side(instance, held.NEW)
+            held.end_move(instance)
+        super().finish_evacuation(instance, node, migration)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+from nova.compute import claims as nova_claims
+import pytest
+
+from nova_rt.compute import claims
+from nova_rt.compute import nova_hooks
+
+
+@pytest.mark.parametrize(('name', 'parameters'),
+                         sorted(nova_hooks.EXPECTED.items()))
+def test_this_nova_is_as_expected(name, parameters):
+    nova_hooks.check_signature(name, parameters)
+
+
+def test_a_changed_parameter_is_told_with_both_lists():
+    with pytest.raises(nova_hooks.UnknownNova,
+                       match=r'abort\(self\), but nova-rt expects \(self x\)'):
+        nova_hooks.check_signature(
+            'nova.compute.claims:MoveClaim.abort', 'self x')
+
+
+def test_a_name_that_is_gone_is_told():
+    with pytest.raises(nova_hooks.UnknownNova, match=r'has no .*gone'):
+        nova_hooks.check_signature('nova.compute.claims:Claim.gone', 'self')
+
+
+def test_an_unknown_release_is_refused():
+    with pytest.raises(nova_hooks.UnknownNova, match=r'this is Nova 35\.0'):
+        nova_hooks.check_release('35.0.1')
+
+
+def test_nova_finds_its_own_claims_where_it_looks_for_them():
+    assert nova_claims.MoveClaim is not claims.MoveClaim
+    assert issubclass(claims.MoveClaim, nova_claims.MoveClaim)
+    assert issubclass(claims.Claim, nova_claims.Claim)
