@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+import concurrent.futures
+import random
+import time
+
+import fixtures
+from nova.tests import fixtures as nova_fixtures
+
+from nova_rt import bandwidth
+from nova_rt.tests.functional import cloud
+
+# Bandwidth in percent and vCPUs, mixed so that the hosts fill unevenly.
+MIX = ((50, 2), (30, 1), (40, 3), (75, 1), (10, 4), (20, 2))
+SERVERS = 200
+CLIENTS = 16
+
+
+class WatchedKernel(cloud.fake_kernel.FakeKernel):
+    """A fake kernel that notes the most that it was ever asked to hold."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.most = 0
+
+    def write(self, group, name, text):
+        super().write(group, name, text)
+        for pcpu in range(self.count):
+            held = sum(self.bandwidths(child)[pcpu]
+                       for child in self.children('machine'))
+            self.most = max(self.most, held)
+
+
+class TestConcurrency(cloud.CloudTestCase):
+
+    def setUp(self):
+        # Nova's fixture serialises changes of cell with a lock that stops all
+        # threads for ever once enough of them meet. Real contexts need none.
+        self.useFixture(fixtures.MockPatchObject(
+            nova_fixtures.CellDatabases, '_wrap_target_cell',
+            lambda databases, context, cell: databases._real_target_cell(
+                context, cell)))
+        super().setUp()
+        self.flags(max_attempts=4, group='scheduler')
+        self.flags(driver='nova.quota.NoopQuotaDriver', group='quota')
+        self.computes = [self._start_compute(f'host{i}') for i in range(4)]
+        for compute in self.computes:
+            self.watch(compute)
+
+    def watch(self, compute):
+        driver = compute.manager.driver
+        driver.kernels[compute.host].__class__ = WatchedKernel
+        driver.kernels[compute.host].most = 0
+
+    def test_200_concurrent_creates_never_exceed_the_cap_and_say_why(self):
+        flavors = [self.make_flavor(percent, vcpus)
+                   for percent, vcpus in MIX]
+        wanted = [flavors[i % len(flavors)] for i in range(SERVERS)]
+        random.Random(7).shuffle(wanted)
+        requests = [{'server': self._build_server(
+            flavor_id=flavor, networks='none')} for flavor in wanted]
+        with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
+            list(clients.map(self.api.post_server, requests))
+        ended = self.wait_until_all_ended()
+        active = [each for each in ended if each['status'] == 'ACTIVE']
+        failed = [each for each in ended if each['status'] == 'ERROR']
+        self.assertEqual(SERVERS, len(active) + len(failed))
+        self.assertNotEqual([], active)
+        self.assert_never_over_the_cap()
+        for server in failed:
+            self.assertRegex(server['fault']['message'],
+                             r'lacks \d|distinct pCPUs')
+
+    def wait_until_all_ended(self):
+        # One is asked for, and seldom: a list of all costs more than builds.
+        building = {'status': 'BUILD', 'limit': 1}
+        for _ in range(200):
+            if not self.api.get_servers(detail=False, search_opts=building):
+                return self.api.get_servers()
+            time.sleep(3)
+        self.fail('servers are still being built')
+
+    def assert_never_over_the_cap(self):
+        cap = bandwidth.fraction_to_bandwidth(0.95)
+        for compute in self.computes:
+            kernel = self.kernel_of(compute)
+            held = compute.manager.rt.shares
+            self.assertLessEqual(kernel.most, cap)
+            self.assertLessEqual(max(held.used), cap)
+            total = [sum(pcpu) for pcpu in zip(*(
+                kernel.bandwidths(group)
+                for group in kernel.children('machine')), strict=True)]
+            self.assertEqual(list(held.used), total)

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services that end, kernels that refuse, and errors in between."""
+
+import errno
+from unittest import mock
+
+from nova import exception
+
+from nova_rt.tests.functional import cloud
+
+
+class FaultsTestCase(cloud.CloudTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(max_attempts=1, group='scheduler')
+        for i in (1, 2):
+            self._start_compute(f'host{i}')
+
+    def boot_on(self, host, flavor, **kwargs):
+        return self.boot(flavor, az=f'nova:{host}', **kwargs)
+
+    def restart(self, host):
+        self.computes[host] = self.restart_compute_service(
+            self.computes[host])
+
+
+class TestRestarts(FaultsTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.boot_on('host1', self.make_flavor(50, 2))
+        self.large = self.make_flavor(60, 3)
+
+    def test_both_hosts_restarted_while_resized_hold_both_sides(self):
+        self._resize_server(self.server, self.large)
+        self.restart('host1')
+        self.restart('host2')
+        self.assert_ledgers([50, 50, 0, 0], [60, 60, 60, 0])
+
+    def test_restarted_while_resized_and_confirmed_it_holds_the_new(self):
+        self._resize_server(self.server, self.large)
+        self.restart('host1')
+        self._confirm_resize(self.server)
+        self.restart('host2')
+        self.assert_settled(self.server)
+
+    def test_restarted_while_resized_and_reverted_it_holds_the_old(self):
+        self._resize_server(self.server, self.large)
+        self.restart('host2')
+        self._revert_resize(self.server)
+        self.restart('host1')
+        self.assert_settled(self.server)
+
+    def test_restarted_on_the_same_host_while_resized_it_holds_both(self):
+        self.flags(allow_resize_to_same_host=True)
+        full = self.boot_on('host2', self.make_flavor(95, 4))
+        flavor = self.make_flavor(60, 2)
+        self._resize_server(self.server, flavor)
+        self.restart('host1')
+        self.assert_ledgers([50, 50, 60, 60], [95] * 4)
+        self._confirm_resize(self.server)
+        self.assert_settled(self.server, full)
+
+    def test_restarted_with_a_stopped_server_it_keeps_the_claim(self):
+        self._stop_server(self.server)
+        self.restart('host1')
+        self.assert_ledgers([50, 50, 0, 0], [0, 0, 0, 0])
+        self.assertEqual(['0%'] * 4, self.applied_on(self.computes['host1']))
+
+
+class TestBuilding(FaultsTestCase):
+
+    def test_deleted_while_it_is_built_it_leaves_nothing(self):
+        driver = self.computes['host1'].manager.driver
+        spawn = driver.spawn
+
+        def delete_first(context, instance, *args, **kwargs):
+            self.api.delete_server(instance.uuid)
+            return spawn(context, instance, *args, **kwargs)
+        with mock.patch.object(driver, 'spawn', delete_first):
+            server = self.api.post_server({'server': self._build_server(
+                flavor_id=self.make_flavor(50, 2), networks='none',
+                az='nova:host1')})
+            self._wait_until_deleted(server)
+        self.assert_settled()
+
+    def test_an_error_after_the_claim_leaves_nothing(self):
+        with mock.patch.object(
+                self.computes['host1'].manager.driver, 'spawn',
+                side_effect=exception.InstanceDeployFailure(reason='no')):
+            server = self.boot_on('host1', self.make_flavor(50, 2),
+                                  state='ERROR')
+        self.assert_without_claim(server)
+
+    def test_an_error_of_the_database_in_the_claim_leaves_nothing(self):
+        tracker = self.computes['host1'].manager.rt
+        with mock.patch.object(
+                tracker, '_set_instance_host_and_node',
+                side_effect=exception.DBNotAllowed(binary='x')):
+            server = self.boot_on('host1', self.make_flavor(50, 2),
+                                  state='ERROR')
+        self.assert_without_claim(server)
+
+    def test_an_error_in_the_report_of_a_claim_leaves_nothing(self):
+        tracker = self.computes['host1'].manager.rt
+        with mock.patch.object(
+                tracker, '_update_to_placement',
+                side_effect=exception.PlacementAPIConnectFailure()):
+            server = self.boot_on('host1', self.make_flavor(50, 2),
+                                  state='ERROR')
+        self.assert_without_claim(server)
+
+    def assert_without_claim(self, server):
+        self.assertNotIn('rt_pcpus',
+                         self.instance_of(server).system_metadata)
+        self.assert_settled()
+
+
+class TestMovesThatFail(FaultsTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.large = self.make_flavor(60, 3)
+        self.server = self.boot_on('host1', self.make_flavor(50, 2))
+
+    def test_an_error_of_the_database_in_the_claim_leaves_the_old(self):
+        with mock.patch.object(
+                self.computes['host2'].manager.rt, '_claim_resources',
+                side_effect=exception.DBNotAllowed(binary='x')):
+            self.api.post_server_action(self.server['id'], {
+                'resize': {'flavorRef': self.large}})
+            self._wait_for_migration_status(self.server, ['error'])
+        self.assert_settled(self.server)
+
+    def test_an_error_in_the_report_of_a_claim_leaves_the_old(self):
+        with mock.patch.object(
+                self.computes['host2'].manager.rt, '_update_to_placement',
+                side_effect=exception.PlacementAPIConnectFailure()):
+            self.api.post_server_action(self.server['id'], {
+                'resize': {'flavorRef': self.large}})
+            self._wait_for_migration_status(self.server, ['error'])
+        self.assert_settled(self.server)
+
+    def test_a_kernel_that_refuses_leaves_it_where_nova_does(self):
+        kernel = self.kernel_of(self.computes['host2'])
+        kernel.refuse_containers = errno.EINVAL
+        self.api.post_server_action(self.server['id'], {
+            'resize': {'flavorRef': self.large}})
+        self._wait_for_migration_status(self.server, ['error'])
+        server = self._wait_for_state_change(self.server, 'ERROR')
+        kernel.refuse_containers = None
+        self.assertIn('The kernel refused', server['fault']['message'])
+        self.assertEqual('host2', server['OS-EXT-SRV-ATTR:host'])
+        self._run_periodics()
+        self.assert_ledgers([0] * 4, [50, 50, 0, 0])
+        self._reboot_server(self.server, hard=True)
+        self.assert_settled(self.server)
+
+    def test_one_that_cannot_stay_where_nova_leaves_it_holds_nothing(self):
+        full = self.boot_on('host2', self.make_flavor(30, 4))
+        small = self.make_flavor(20, 1)
+        wide = self.boot_on('host1', self.make_flavor(40, 4))
+        more = self.boot_on('host2', self.make_flavor(40, 4))
+        kernel = self.kernel_of(self.computes['host2'])
+        kernel.refuse_containers = errno.EINVAL
+        self.api.post_server_action(wide['id'], {
+            'resize': {'flavorRef': small}})
+        self._wait_for_migration_status(wide, ['error'])
+        self._wait_for_state_change(wide, 'ERROR')
+        kernel.refuse_containers = None
+        self._run_periodics()
+        self.assertNotIn('rt_pcpus', self.instance_of(wide).system_metadata)
+        self.assert_settled(self.server, full, more)
