@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real OpenStack on loopback, for the demo and the end-to-end tests.
+
+``python -m stack up`` starts it, ``python -m stack down`` gives everything
+back. All data live under one run directory.
+"""

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m stack up|down|restart|status|env``."""
+
+import argparse
+import shlex
+import signal
+import sys
+import time
+
+from stack.cloud import Cloud
+from stack.errors import StackError
+from stack.rundir import RunDir
+from stack.service import Site
+
+SHORTEST = 0.5  # seconds: what took less is not worth a line
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """Return the parsed command line."""
+    parser = argparse.ArgumentParser(
+        prog='python -m stack',
+        description='A real OpenStack with LXC containers on loopback.')
+    parser.add_argument(
+        '--run-dir', default='run/stack',
+        help='where all its data are (default: %(default)s)')
+    commands = parser.add_subparsers(dest='command', required=True)
+    up = commands.add_parser('up', help='start it')
+    up.add_argument(
+        '--compute', default='nova-rt-compute', metavar='COMMAND',
+        help='the compute service (default: %(default)s)')
+    up.add_argument(
+        '--stock', action='store_true',
+        help='without nova-rt: Nova as released, with nova-compute')
+    commands.add_parser('down', help='stop it and give everything back')
+    restart = commands.add_parser('restart', help='stop and start one part')
+    restart.add_argument('name', help='as "status" names it')
+    commands.add_parser('status', help='its processes and their memory')
+    env = commands.add_parser(
+        'env', help='the variables for the openstack client')
+    env.add_argument(
+        'user', nargs='?', default='admin', choices=('admin', 'demo'))
+    return parser.parse_args(arguments)
+
+
+def interruptible() -> None:
+    """Let SIGTERM end the program as Ctrl-C does, cleaning up."""
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGINT, interrupt)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; return its exit status."""
+    args = parse(sys.argv[1:] if arguments is None else arguments)
+    interruptible()
+    try:
+        return COMMANDS[args.command](args)
+    except StackError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print('Interrupted.', file=sys.stderr)
+        return 130
+
+
+def up(args: argparse.Namespace) -> int:
+    """Start the stack and say how to use it."""
+    started = time.monotonic()
+    site = Site(
+        RunDir(args.run_dir), nova_rt=not args.stock,
+        compute='nova-compute' if args.stock else args.compute)
+    Cloud(site, report=progress).up()
+    print(f'The stack is up after {time.monotonic() - started:.1f} s.')
+    print(f'Use it:  eval "$({site.rundir.command("env")})"; '
+          'openstack server list')
+    print(f'Stop it: {site.rundir.command("down")}')
+    return 0
+
+
+def down(args: argparse.Namespace) -> int:
+    """Stop the stack, whether all of it or a part still runs."""
+    rundir = RunDir(args.run_dir)
+    if not rundir.in_use:
+        print(f'No stack is in {rundir.path}.')
+        return 0
+    problems = Cloud(Site.of(rundir)).down()
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if not problems:
+        print(f'The stack is down; its logs are in {rundir.logs}.')
+    return 1 if problems else 0
+
+
+def restart(args: argparse.Namespace) -> int:
+    """Start one part again."""
+    Cloud(Site.of(RunDir(args.run_dir))).restart(args.name)
+    return 0
+
+
+def status(args: argparse.Namespace) -> int:
+    """List the processes."""
+    rows = Cloud(Site.of(RunDir(args.run_dir))).status()
+    for name, state, memory in rows:
+        print(f'{name:20} {state:8} {memory / 1024:7.0f} MiB')
+    print(f'{"total":20} {len(rows):<8} '
+          f'{sum(row[2] for row in rows) / 1024:7.0f} MiB')
+    return 0 if rows and all(row[1] == 'running' for row in rows) else 1
+
+
+def env(args: argparse.Namespace) -> int:
+    """Print the client's variables for the shell."""
+    variables = Cloud(Site.of(RunDir(args.run_dir))).environment(args.user)
+    for key, value in variables.items():
+        print(f'export {key}={shlex.quote(value)}')
+    return 0
+
+
+def progress(name: str, seconds: float) -> None:
+    """Print one line for a part that took a while."""
+    if seconds >= SHORTEST:
+        print(f'  {name:28} {seconds:5.1f} s', flush=True)
+
+
+COMMANDS = {'up': up, 'down': down, 'restart': restart,
+            'status': status, 'env': env}
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole stack: up, down, and what it looks like."""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+import contextlib
+import logging
+import signal
+import threading
+
+from stack import graph
+from stack import guests
+from stack import host
+from stack import procfs
+from stack.errors import StackError
+from stack.service import Service
+from stack.service import Site
+from stack.services import ALL
+from stack.services import keystone
+
+# These start containers or use those below them, so they stop first.
+FIRST_TO_STOP = ('nova-compute', 'nova-conductor', 'nova-scheduler')
+
+
+class Cloud:
+    """One stack in one run directory.
+
+    :param site: where and how.
+    :param services: the parts; ``services.ALL`` unless given.
+    :param report: called with a part's name and how many seconds it took.
+    """
+
+    def __init__(
+        self, site: Site,
+        services: Iterable[type[Service]] = ALL,
+        report: graph.Report = lambda name, seconds: None,
+    ) -> None:
+        self.site = site
+        self._services = [service(site) for service in services]
+        self._report = report
+
+    def up(self) -> None:
+        """Start everything; whatever happens, leave all or nothing.
+
+        :raises StackError: if a part does not start.
+        """
+        host.check()
+        self.site.rundir.create(
+            compute=self.site.compute, nova_rt=self.site.nova_rt)
+        logging.basicConfig(
+            filename=self.site.rundir.logs / 'launcher.log', force=True)
+        try:
+            host.remember(self.site.rundir)
+            graph.run(*self._jobs(), self._report)
+        except BaseException:
+            self.down()
+            raise
+
+    def down(self) -> list[str]:
+        """Stop and give back everything, however the stack was left.
+
+        Ctrl-C does not interrupt it.
+
+        :returns: what could not be given back, a sentence each.
+        """
+        with _uninterrupted():
+            return self._down()
+
+    def _down(self) -> list[str]:
+        processes = self.site.processes
+        processes.close()
+        processes.stop(FIRST_TO_STOP)
+        guests.end_all(self.site)
+        processes.stop(processes.names())
+        processes.stop_marked()
+        problems = host.give_back(self.site.rundir)
+        problems += [
+            f'Process {pid} ({" ".join(procfs.command(pid))[:60]}) still runs.'
+            for pid in processes.marked()]
+        if not problems:
+            self.site.rundir.discard()
+        return problems
+
+    def restart(self, name: str) -> None:
+        """Stop one part, if it still runs, and start it again.
+
+        :raises StackError: if there is no such part or it does not start.
+        """
+        for service in self._services:
+            if service.name == name:
+                self.site.processes.stop([name])
+                service.start()
+                return
+        raise StackError(f'{name} is not a part of the stack.')
+
+    def status(self) -> list[tuple[str, str, int]]:
+        """Return for each process: name, state and memory (PSS, KiB)."""
+        processes = self.site.processes
+        rows = []
+        for name in processes.names():
+            pids = processes.members([name])
+            rows.append((
+                name, 'running' if pids else 'ended',
+                sum(procfs.pss_kib(pid) for pid in pids)))
+        return rows
+
+    def environment(self, user: str = 'admin') -> dict[str, str]:
+        """Return what makes a client a user (admin, demo) of this stack."""
+        return keystone.openrc(self.site, user)
+
+    def _jobs(self) -> tuple[
+            dict[str, Callable[[], None]], dict[str, list[str]]]:
+        jobs: dict[str, Callable[[], None]] = {}
+        needs: dict[str, list[str]] = {}
+        known = {service.name for service in self._services}
+        for service in self._services:
+            for needed in (*service.needs, *service.needs_to_prepare):
+                if needed not in known:
+                    raise StackError(
+                        f'{service.name} needs {needed}, which is not part '
+                        'of this stack.')
+            first = f'prepare {service.name}'
+            jobs[first] = service.prepare
+            needs[first] = [*service.needs_to_prepare]
+            jobs[service.name] = service.start
+            needs[service.name] = [first, *service.needs]
+        return jobs, needs
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ignore SIGINT and SIGTERM, if this is the thread that gets them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN)
+              for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the stack finds on the machine, takes from it and gives back."""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+import contextlib
+import json
+import os
+from pathlib import Path
+import shutil
+import subprocess
+import time
+from typing import Any
+
+from stack.errors import StackError
+from stack.rundir import RunDir
+
+CGROUPS = Path('/sys/fs/cgroup')
+UNIFIED = CGROUPS / 'unified'
+
+# Command: the Debian package that has it.
+COMMANDS = {
+    '/usr/sbin/mariadbd': 'mariadb-server-core',
+    '/usr/lib/rabbitmq/bin/rabbitmq-server': 'rabbitmq-server',
+    '/usr/sbin/libvirtd': 'libvirt-daemon',
+    'uwsgi-core': 'uwsgi-core uwsgi-plugin-python3',
+    'virsh': 'libvirt-clients',
+    'qemu-img': 'qemu-utils',
+    'busybox': 'busybox-static',
+    'mkfs.ext4': 'e2fsprogs',
+    'losetup': 'mount',
+    'gcc': 'gcc',
+}
+
+
+def check() -> None:
+    """Refuse to start where the stack cannot run.
+
+    :raises StackError: with what is missing.
+    """
+    if os.geteuid() != 0:
+        raise StackError(
+            'The stack starts containers, mounts and control groups: run it '
+            'as root.')
+    missing = {
+        package for command, package in COMMANDS.items()
+        if shutil.which(command) is None}
+    if not libvirt_driver('lxc'):
+        missing.add('libvirt-daemon-driver-lxc')
+    if missing:
+        raise StackError(
+            f'Debian packages are missing: {" ".join(sorted(missing))}; '
+            'install them with apt-get, or use "make demo", which does.')
+    busy = [str(path) for path in machine_groups() if _has_processes(path)]
+    if busy:
+        raise StackError(
+            f'Another libvirt on this machine runs containers in {busy[0]}: '
+            'stop them first, the stack needs these groups for itself.')
+
+
+def libvirt_driver(name: str) -> Path | None:
+    """Return the file of one of libvirt's drivers, None if it is missing."""
+    found = Path('/usr/lib').glob(
+        f'*/libvirt/connection-driver/libvirt_driver_{name}.so')
+    return next(found, None)
+
+
+def has_hybrid_cgroups() -> bool:
+    """Whether cgroup2 is mounted beside the controllers of cgroup v1."""
+    return os.path.ismount(UNIFIED)
+
+
+def machine_groups() -> list[Path]:
+    """Return libvirt's top groups, one for each controller of cgroup v1."""
+    return sorted(CGROUPS.glob('*/machine'))
+
+
+def remember(rundir: RunDir) -> None:
+    """Record libvirt's groups as they are before the stack starts."""
+    rundir.write_json(rundir.data / 'machine-groups.json', {
+        str(path): _runtime(path) for path in machine_groups()})
+
+
+def make_mount_points(rundir: RunDir, paths: Iterable[str]) -> None:
+    """Make the directories that do not exist, and record which."""
+    missing = []
+    for path in paths:
+        step = Path(path)
+        while not step.exists():
+            missing.append(str(step))
+            step = step.parent
+    rundir.write_json(rundir.data / 'mount-points.json', missing)
+    for path in paths:
+        Path(path).mkdir(parents=True, exist_ok=True)
+
+
+def give_back(rundir: RunDir) -> list[str]:
+    """Give back loop devices, control groups and mount points.
+
+    :returns: what could not be given back, a sentence each.
+    """
+    problems = _free_loop_devices(rundir)
+    before = _recorded(rundir, 'machine-groups.json', None)
+    if before is not None:
+        problems += _restore_groups(before)
+    for path in _recorded(rundir, 'mount-points.json', []):
+        with contextlib.suppress(OSError):
+            Path(path).rmdir()
+    return problems
+
+
+def _recorded(rundir: RunDir, name: str, default: Any) -> Any:
+    path = rundir.data / name
+    return json.loads(path.read_text()) if path.exists() else default
+
+
+def _free_loop_devices(rundir: RunDir) -> list[str]:
+    listed = json.loads(subprocess.run(
+        ('losetup', '--list', '--json'), capture_output=True, text=True,
+    ).stdout or '{"loopdevices": []}')['loopdevices']
+    problems = []
+    for device in listed:
+        backing = (device['back-file'] or '').removesuffix(' (deleted)')
+        if not Path(backing).is_relative_to(rundir.path):
+            continue
+        done = subprocess.run(
+            ('losetup', '--detach', device['name']), capture_output=True)
+        if done.returncode:
+            problems.append(f'{device["name"]} still holds {backing}.')
+    return problems
+
+
+def _restore_groups(before: dict[str, int | None]) -> list[str]:
+    """Remove the groups that were not there; restore the others' runtime."""
+    problems = []
+    for top in machine_groups():
+        if str(top) not in before:
+            for group in [*_below(top), top]:
+                problems += _retry(_remove, group)
+        else:
+            problems += _retry(_set_runtime, top, before[str(top)])
+    return problems
+
+
+def _retry(
+    action: Callable[..., None], group: Path, *more: int | None,
+) -> list[str]:
+    """Try for 5 s: the kernel frees a group's tasks with a delay."""
+    deadline = time.monotonic() + 5
+    while True:
+        try:
+            action(group, *more)
+            return []
+        except OSError as error:
+            if time.monotonic() > deadline:
+                return [f'{group} could not be given back: {error.strerror}.']
+            time.sleep(0.05)
+
+
+def _remove(group: Path) -> None:
+    if group.exists():
+        _set_runtime(group, 0)
+        group.rmdir()
+
+
+def _below(top: Path) -> list[Path]:
+    """Return the groups below ``top``, the deepest first."""
+    return [Path(path) for path, _, _ in os.walk(top, topdown=False)
+            if path != str(top)]
+
+
+def _runtime(group: Path) -> int | None:
+    path = group / 'cpu.rt_runtime_us'
+    return int(path.read_text()) if path.exists() else None
+
+
+def _set_runtime(group: Path, value: int | None) -> None:
+    if value is not None and _runtime(group) not in (None, value):
+        (group / 'cpu.rt_runtime_us').write_text(str(value))
+
+
+def _has_processes(group: Path) -> bool:
+    return any(
+        path.read_text().strip() for path in group.rglob('cgroup.procs'))

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The container images: busybox, an init, and a program that burns CPU."""

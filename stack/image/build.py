@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build the container images as raw ext4 file systems.
+
+``python -m stack.image.build DIRECTORY`` builds all of them.
+"""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+from pathlib import Path
+import shutil
+import subprocess
+import sys
+
+SOURCES = Path(__file__).parent
+SIZE = '16M'
+
+# Image: what /etc/rc runs when a container starts. None: nothing.
+IMAGES: dict[str, str | None] = {
+    'busybox': None,
+    'busybox-hog': 'exec /bin/hog fifo 10',
+    'busybox-hog-rr': 'exec /bin/hog rr 10',
+}
+
+Run = Callable[[str, Sequence[str]], None]
+
+
+def build(name: str, directory: Path, run: Run) -> Path:
+    """Build one image.
+
+    :param name: a key of IMAGES.
+    :param directory: where NAME.raw and the scratch files go.
+    :param run: runs a command under a name; raises if it fails.
+    :returns: the image's path.
+    """
+    root = directory / f'{name}.root'
+    shutil.rmtree(root, ignore_errors=True)
+    for folder in ('bin', 'sbin', 'etc', 'dev', 'proc', 'sys', 'tmp', 'run'):
+        (root / folder).mkdir(parents=True)
+    shutil.copy('/usr/bin/busybox', root / 'bin' / 'busybox')
+    for applet in ('sh', 'sleep', 'cat', 'ps', 'kill', 'ls', 'mount'):
+        (root / 'bin' / applet).symlink_to('busybox')
+    for program, folder in (('init', 'sbin'), ('hog', 'bin')):
+        compile_program(program, root / folder / program, run)
+    script = IMAGES[name]
+    if script is not None:
+        rc = root / 'etc' / 'rc'
+        rc.write_text(f'#!/bin/sh\n{script}\n')
+        rc.chmod(0o755)
+    image = directory / f'{name}.raw'
+    image.unlink(missing_ok=True)
+    run(f'image-{name}', (
+        'mkfs.ext4', '-q', '-F', '-d', str(root), str(image), SIZE))
+    shutil.rmtree(root)
+    return image
+
+
+def compile_program(program: str, target: Path, run: Run) -> None:
+    """Compile one of our C programs, static, so that it runs anywhere."""
+    run(f'gcc-{program}', (
+        'gcc', '-O2', '-Wall', '-Wextra', '-Werror', '-static', '-pthread',
+        '-o', str(target), str(SOURCES / f'{program}.c')))
+
+
+def main() -> None:
+    """Build all images into the directory given."""
+    directory = Path(sys.argv[1])
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in IMAGES:
+        print(build(name, directory, lambda _, command: subprocess.run(
+            command, check=True) and None))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run directory: every file of one stack, and what a later call needs."""
+
+from contextlib import ExitStack
+import json
+import os
+from pathlib import Path
+import secrets
+import shutil
+import socket
+import sys
+from typing import Any
+
+from stack.errors import StackError
+
+# MariaDB's socket must fit into the 107 bytes of a Unix address.
+LONGEST_PATH = 80
+
+PORTS = (
+    'mariadb', 'epmd', 'rabbitmq', 'rabbitmq-cluster', 'keystone',
+    'placement', 'glance', 'neutron', 'nova-api',
+)
+
+
+class RunDir:
+    """Paths below one directory, and the ports and password chosen for it.
+
+    :param path: the directory; it need not exist yet.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).resolve()
+        self.logs = self.path / 'log'
+        self.etc = self.path / 'etc'
+        self.data = self.path / 'data'
+        self.processes = self.path / 'processes'
+        self._site = self.path / 'site.json'
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a stack was started here and not yet given back."""
+        return self._site.exists()
+
+    def command(self, what: str) -> str:
+        """Return what to type to do something with this stack."""
+        return (f'{os.path.relpath(sys.executable)} -m stack --run-dir '
+                f'{os.path.relpath(self.path)} {what}')
+
+    def create(self, **remembered: object) -> None:
+        """Make the directories and choose free ports and a password.
+
+        :param remembered: what site() shall return besides these.
+        :raises StackError: if a stack is already here, or the path is too
+            long for a Unix socket.
+        """
+        if self.in_use:
+            raise StackError(
+                f'A stack was already started in {self.path}: run '
+                f'"{self.command("down")}" first.')
+        if len(str(self.path)) > LONGEST_PATH:
+            raise StackError(
+                f'The run directory {self.path} has a path of more than '
+                f'{LONGEST_PATH} characters, too long for a Unix socket: '
+                'choose a shorter one with --run-dir.')
+        shutil.rmtree(self.logs, ignore_errors=True)
+        for directory in (self.logs, self.etc, self.data, self.processes):
+            directory.mkdir(parents=True, exist_ok=True)
+        self.path.chmod(0o755)
+        self.etc.chmod(0o700)
+        self.write_json(self._site, {
+            'ports': _free_ports(PORTS),
+            'password': secrets.token_hex(16),
+            **remembered,
+        })
+
+    def site(self) -> dict[str, Any]:
+        """Return ports by name, the password, and what create() was told.
+
+        :raises StackError: if no stack was started here.
+        """
+        try:
+            return dict(json.loads(self._site.read_text()))
+        except FileNotFoundError:
+            raise StackError(
+                f'No stack was started in {self.path}: run '
+                f'"{self.command("up")}" first.'
+            ) from None
+
+    def write_json(self, path: Path, value: Any) -> None:
+        """Write ``value`` so that a reader sees all of it or nothing."""
+        scratch = path.with_suffix('.new')
+        scratch.touch(mode=0o600)
+        scratch.write_text(json.dumps(value, indent=1))
+        scratch.rename(path)
+
+    def discard(self) -> None:
+        """Remove everything but the logs."""
+        for directory in (self.etc, self.data, self.processes):
+            shutil.rmtree(directory, ignore_errors=True)
+        self._site.unlink(missing_ok=True)
+
+
+def _free_ports(names: tuple[str, ...]) -> dict[str, int]:
+    """Choose one free loopback port for each name, all held at once."""
+    with ExitStack() as held:
+        ports = {}
+        for name in names:
+            holder = held.enter_context(socket.socket())
+            holder.bind(('127.0.0.1', 0))
+            ports[name] = holder.getsockname()[1]
+        return ports

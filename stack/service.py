@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every part of the stack has in common."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import contextlib
+from dataclasses import dataclass
+from dataclasses import field
+from pathlib import Path
+import socket
+import sys
+import time
+import urllib.error
+import urllib.request
+
+from stack import ini
+from stack.errors import StackError
+from stack.processes import Processes
+from stack.rundir import RunDir
+
+PAUSE = 0.1
+
+
+@dataclass
+class Site:
+    """What the services of one stack share.
+
+    :ivar compute: the command that runs as compute service.
+    :ivar nova_rt: whether nova-rt's parts are put into Nova's configuration.
+    :ivar nova_conf: options that win over ours in nova.conf.
+    """
+
+    rundir: RunDir
+    compute: str = 'nova-rt-compute'
+    nova_rt: bool = True
+    nova_conf: ini.Sections = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.processes = Processes(self.rundir)
+
+    @classmethod
+    def of(cls, rundir: RunDir) -> 'Site':
+        """Return the site of a stack that was started by another call.
+
+        :raises StackError: if there is none.
+        """
+        started = rundir.site()
+        return cls(rundir, started.get('compute', ''),
+                   started.get('nova_rt', True))
+
+    @property
+    def password(self) -> str:
+        """The one password of this stack, made at its start."""
+        return str(self.rundir.site()['password'])
+
+    def port(self, name: str) -> int:
+        """Return the loopback port chosen for ``name``."""
+        return int(self.rundir.site()['ports'][name])
+
+    def url(self, name: str, path: str = '') -> str:
+        """Return the address of an HTTP service."""
+        return f'http://127.0.0.1:{self.port(name)}{path}'
+
+    def database(self, name: str) -> str:
+        """Return SQLAlchemy's address of a database."""
+        return (f'mysql+pymysql://openstack:{self.password}@127.0.0.1:'
+                f'{self.port("mariadb")}/{name}?charset=utf8')
+
+    @property
+    def broker(self) -> str:
+        """oslo.messaging's address of RabbitMQ."""
+        return (f'rabbit://openstack:{self.password}@127.0.0.1:'
+                f'{self.port("rabbitmq")}//')
+
+    def script(self, name: str) -> str:
+        """Return the path of a command of this Python environment."""
+        return str(Path(sys.prefix) / 'bin' / name)
+
+
+class Service:
+    """One part of the stack: prepared, started, waited for, stopped.
+
+    ``prepare`` runs once the services in ``needs_to_prepare`` are ready,
+    ``start`` once it is done and those in ``needs`` are ready.
+    """
+
+    name = ''
+    needs_to_prepare: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    patience = 60.0  # seconds that the service may take to get ready
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    def prepare(self) -> None:
+        """Write configuration, create schemas."""
+
+    def command(self) -> Sequence[str]:
+        """Return the command to start, empty for a part without process."""
+        return ()
+
+    def environment(self) -> Mapping[str, str]:
+        """Return variables that the command gets beside the caller's."""
+        return {}
+
+    def ready(self) -> bool:
+        """Whether the service does its work now."""
+        return True
+
+    def finish(self) -> None:
+        """Do what is left once the service is ready."""
+
+    def start(self) -> None:
+        """Start the process and wait until it is ready.
+
+        :raises StackError: if it ends or does not get ready in time.
+        """
+        command = self.command()
+        if command:
+            self.site.processes.start(
+                self.name, command, self.environment())
+            self.wait(self.ready)
+        self.finish()
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        """Wait until ``condition`` holds or the process has ended.
+
+        :raises StackError: see start().
+        """
+        processes = self.site.processes
+        deadline = time.monotonic() + self.patience
+        while not condition():
+            if not processes.alive(self.name):
+                raise StackError(processes.failure(
+                    self.name, 'ended while it was starting'))
+            if time.monotonic() > deadline:
+                raise StackError(processes.failure(
+                    self.name, f'was not ready after {self.patience:.0f} s'))
+            time.sleep(PAUSE)
+
+
+def listens(port: int) -> bool:
+    """Whether something accepts connections on this loopback port."""
+    with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', port), timeout=1):
+        return True
+    return False
+
+
+def answers(url: str) -> bool:
+    """Whether something answers this address, whatever it says below 500."""
+    try:
+        with urllib.request.urlopen(url, timeout=10):
+            return True
+    except urllib.error.HTTPError as error:
+        return error.code < 500
+    except OSError:
+        return False
+
+
+class WsgiService(Service):
+    """An OpenStack API served by uWSGI.
+
+    ``application`` is its WSGI entry, ``path`` one it answers unasked.
+    """
+
+    application = ''
+    path = '/'
+    threads = 8
+
+    def command(self) -> Sequence[str]:
+        """Return uWSGI's command line; one process, a few threads."""
+        return (
+            'uwsgi-core', '--plugin', 'python3', '--need-app', '--master',
+            '--die-on-term', '--enable-threads', '--lazy-apps',
+            '--http-socket', f'127.0.0.1:{self.site.port(self.name)}',
+            '--module', f'{self.application}:application',
+            '--virtualenv', sys.prefix, '--processes', '1',
+            '--threads', str(self.threads), '--buffer-size', '65535',
+            # It closes each connection, and clients should know.
+            '--add-header', 'Connection: close',
+            '--disable-logging', '--worker-reload-mercy', '2',
+        )
+
+    def ready(self) -> bool:
+        """Whether the application answers."""
+        return answers(self.site.url(self.name, self.path))

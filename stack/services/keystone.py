@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keystone, and the users and addresses it knows."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from cryptography import fernet
+from keystoneauth1 import session
+from keystoneauth1.identity import v3
+
+from stack import ini
+from stack.service import Service
+from stack.service import Site
+from stack.service import WsgiService
+
+REGION = 'RegionOne'
+
+# Type, name (also its user's), and path of the address in the catalogue.
+SERVICES = (
+    ('compute', 'nova', 'nova-api', '/v2.1'),
+    ('placement', 'placement', 'placement', ''),
+    ('image', 'glance', 'glance', ''),
+    ('network', 'neutron', 'neutron', ''),
+)
+
+
+def openrc(site: Site, user: str = 'admin') -> dict[str, str]:
+    """Return the variables with which a client is a user.
+
+    :param user: ``admin``, or ``demo``, who may what every user may.
+    """
+    return {
+        'OS_AUTH_URL': site.url('keystone', '/v3'),
+        'OS_USERNAME': user,
+        'OS_PASSWORD': site.password,
+        'OS_PROJECT_NAME': user,
+        'OS_USER_DOMAIN_NAME': 'Default',
+        'OS_PROJECT_DOMAIN_NAME': 'Default',
+        'OS_REGION_NAME': REGION,
+        'OS_IDENTITY_API_VERSION': '3',
+        'OS_COMPUTE_API_VERSION': '2.100',
+    }
+
+
+def connect(site: Site) -> session.Session:
+    """Return a session of the administrator."""
+    return session.Session(auth=v3.Password(
+        auth_url=site.url('keystone', '/v3'), username='admin',
+        password=site.password, project_name='admin',
+        user_domain_name='Default', project_domain_name='Default'))
+
+
+def credentials(site: Site, user: str) -> dict[str, object]:
+    """Return the options with which a service authenticates as ``user``."""
+    return {
+        'auth_type': 'password',
+        'auth_url': site.url('keystone', '/v3'),
+        'username': user,
+        'password': site.password,
+        'project_name': 'service',
+        'user_domain_name': 'Default',
+        'project_domain_name': 'Default',
+        'region_name': REGION,
+    }
+
+
+def authtoken(site: Site, user: str) -> dict[str, object]:
+    """Return section [keystone_authtoken] of a service."""
+    return {
+        **credentials(site, user),
+        'www_authenticate_uri': site.url('keystone', '/v3'),
+        'service_token_roles_required': True,
+    }
+
+
+class KeystoneKeys(Service):
+    """The keys of tokens and credentials, made before there is a database."""
+
+    name = 'keystone-keys'
+
+    def prepare(self) -> None:
+        """Write keystone.conf and both key repositories."""
+        data = self.site.rundir.data / 'keystone'
+        path = self.site.rundir.etc / 'keystone' / 'keystone.conf'
+        ini.write(path, {
+            'DEFAULT': {'use_stderr': True},
+            'database': {'connection': self.site.database('keystone')},
+            'token': {'provider': 'fernet', 'expiration': 86400},
+            'fernet_tokens': {'key_repository': data / 'fernet-keys'},
+            'credential': {'key_repository': data / 'credential-keys'},
+            # A password that is random needs no slow hash.
+            'identity': {'password_hash_rounds': 4},
+        })
+        for name in ('fernet-keys', 'credential-keys'):
+            _make_keys(data / name)
+
+
+def _make_keys(repository: Path) -> None:
+    """Make a key repository, as "keystone-manage fernet_setup" does.
+
+    The highest number is the primary key, 0 the next one's; the command
+    takes seconds to start, twice.
+    """
+    repository.mkdir(parents=True, mode=0o700)
+    for number in ('0', '1'):
+        path = repository / number
+        path.touch(mode=0o600)
+        path.write_bytes(fernet.Fernet.generate_key())
+
+
+class Keystone(WsgiService):
+    """The identity API."""
+
+    name = 'keystone'
+    needs_to_prepare = ('mariadb', 'keystone-keys')
+    application = 'keystone.wsgi.api'
+    path = '/v3'
+
+    def prepare(self) -> None:
+        """Create the schema, the administrator and Keystone's address."""
+        url = self.site.url('keystone', '/v3')
+        manage = (
+            self.site.script('keystone-manage'), '--config-file',
+            str(self.site.rundir.etc / 'keystone' / 'keystone.conf'))
+        self.site.processes.run('keystone-schema', (*manage, 'db_sync'))
+        self.site.processes.run('keystone-bootstrap', (
+            *manage, 'bootstrap', '--bootstrap-public-url', url,
+            '--bootstrap-internal-url', url, '--bootstrap-admin-url', url,
+            '--bootstrap-region-id', REGION,
+        ), {'OS_BOOTSTRAP_PASSWORD': self.site.password})
+
+    def environment(self) -> Mapping[str, str]:
+        """Return where keystone.conf is."""
+        return {
+            'OS_KEYSTONE_CONFIG_DIR':
+                str(self.site.rundir.etc / 'keystone')}
+
+
+class Catalogue(Service):
+    """The other services' users and addresses, made through the API."""
+
+    name = 'catalogue'
+    needs = ('keystone',)
+
+    def start(self) -> None:
+        """Create the services' users and addresses, and the user demo."""
+        self._client = connect(self.site)
+        self._roles = {
+            role['name']: role['id'] for role in self._client.get(
+                '/roles', endpoint_filter=_IDENTITY).json()['roles']}
+        self._user('demo', self._project('demo'), 'member')
+        project = self._project('service')
+        for kind, name, port, path in SERVICES:
+            self._user(name, project, 'admin', 'service')
+            service = self._post('service', name=name, type=kind)
+            self._post(
+                'endpoint', service_id=service, interface='public',
+                region_id=REGION, url=self.site.url(port, path))
+
+    def _project(self, name: str) -> str:
+        return self._post('project', name=name, domain_id='default')
+
+    def _user(self, name: str, project: str, *roles: str) -> None:
+        user = self._post(
+            'user', name=name, password=self.site.password,
+            domain_id='default', default_project_id=project)
+        for role in roles:
+            self._client.put(
+                f'/projects/{project}/users/{user}/roles/'
+                f'{self._roles[role]}', endpoint_filter=_IDENTITY)
+
+    def _post(self, kind: str, **body: str) -> str:
+        answer = self._client.post(
+            f'/{kind}s', json={kind: body}, endpoint_filter=_IDENTITY)
+        return str(answer.json()[kind]['id'])
+
+
+_IDENTITY = {'service_type': 'identity', 'version': 'v3'}

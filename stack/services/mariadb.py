@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MariaDB with a data directory of its own."""
+
+from collections.abc import Sequence
+import shlex
+
+import pymysql
+
+from stack.service import Service
+
+SERVER = '/usr/sbin/mariadbd'
+BEGIN = (
+    'CREATE DATABASE mysql;', 'USE mysql;', 'SET @auth_root_socket=NULL;',
+)
+SYSTEM_TABLES = (
+    'mysql_system_tables', 'mysql_performance_tables',
+    'mysql_system_tables_data',
+)
+DATABASES = (
+    'keystone', 'placement', 'glance', 'nova_api', 'nova', 'nova_cell0',
+)
+
+
+class MariaDB(Service):
+    """Debian's mariadbd on a loopback port; nothing survives the stack."""
+
+    name = 'mariadb'
+
+    def prepare(self) -> None:
+        """Create the data directory, as mariadb-install-db does.
+
+        That script needs a program of the package mariadb-server, which
+        would also install a service of the whole machine.
+        """
+        data = self.site.rundir.data / 'mariadb'
+        data.mkdir()
+        server = shlex.join((
+            SERVER, '--no-defaults', '--bootstrap', '--user=root',
+            f'--datadir={data}', '--enforce-storage-engine=',
+            '--max-allowed-packet=8M', '--net-buffer-length=16K',
+            '--innodb-flush-method=nosync', '--innodb-doublewrite=0'))
+        # The server reads one statement a line here.
+        begin = shlex.join(('printf', '%s\\n', *BEGIN))
+        tables = shlex.join(('cat', *(
+            f'/usr/share/mysql/{name}.sql' for name in SYSTEM_TABLES)))
+        self.site.processes.run('mariadb-tables', (
+            'sh', '-c', f'{{ {begin}; {tables}; }} | {server}'))
+
+    def command(self) -> Sequence[str]:
+        """Return mariadbd's command line, tuned to start and stop fast."""
+        return (
+            SERVER, '--no-defaults', '--user=root',
+            f'--datadir={self._data}', '--bind-address=127.0.0.1',
+            f'--port={self.site.port("mariadb")}',
+            f'--socket={self._socket}', '--skip-name-resolve',
+            f'--pid-file={self._data}/mariadb.pid', '--max-connections=500',
+            # The data need not survive a power cut.
+            '--innodb-flush-log-at-trx-commit=0', '--innodb-doublewrite=0',
+            '--innodb-flush-method=nosync', '--innodb-fast-shutdown=2',
+            '--innodb-buffer-pool-size=64M', '--skip-log-bin',
+            '--performance-schema=OFF', '--character-set-server=utf8mb3',
+        )
+
+    def ready(self) -> bool:
+        """Whether it accepts connections."""
+        try:
+            self._connect().close()
+        except pymysql.err.OperationalError:
+            return False
+        return True
+
+    def finish(self) -> None:
+        """Set the password and create the databases."""
+        with self._connect() as connection:
+            cursor = connection.cursor()
+            for name in DATABASES:
+                cursor.execute(f'CREATE DATABASE {name}')
+            cursor.execute(
+                "CREATE USER openstack@'127.0.0.1' IDENTIFIED BY %s",
+                (self.site.password,))
+            cursor.execute("GRANT ALL ON *.* TO openstack@'127.0.0.1'")
+            # Root stays for the socket, which only root can reach.
+            cursor.execute("DROP USER IF EXISTS root@'127.0.0.1', root@'::1'")
+
+    @property
+    def _data(self) -> str:
+        return str(self.site.rundir.data / 'mariadb')
+
+    @property
+    def _socket(self) -> str:
+        return str(self.site.rundir.data / 'mariadb.sock')
+
+    def _connect(self) -> 'pymysql.Connection':
+        return pymysql.connect(
+            unix_socket=self._socket, user='root', connect_timeout=5)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nova: one nova.conf for its API, conductor, scheduler and compute."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import configparser
+import datetime
+from pathlib import Path
+import sys
+
+from stack import ini
+from stack.service import Service
+from stack.service import Site
+from stack.service import WsgiService
+from stack.services import keystone
+from stack.services import libvirt
+
+PIPELINES = (
+    'openstack_compute_api_v21',
+    'openstack_compute_api_v21_legacy_v2_compatible',
+)
+
+
+def paste(shipped: Path, nova_rt: bool) -> configparser.RawConfigParser:
+    """Return Nova's own api-paste.ini, with our filter before the API.
+
+    It comes after Keystone's filters, so that who asks is known.
+    """
+    parser = configparser.RawConfigParser(delimiters=('=',))
+    parser.optionxform = str  # type: ignore[assignment]
+    text = shipped.read_text()
+    # URL maps have keys such as "/v2", which end in a colon.
+    parser.read_string(text.replace('\n/: ', '\n/ = ').replace(
+        ': openstack_compute', ' = openstack_compute').replace(
+        ': oscomputeversion', ' = oscomputeversion'))
+    if nova_rt:
+        parser['filter:rt_reservations'] = {
+            'use': 'egg:nova-rt#rt_reservations'}
+        for name in PIPELINES:
+            section = parser[f'composite:{name}']
+            *before, app = section['keystone'].split()
+            section['keystone'] = ' '.join((*before, 'rt_reservations', app))
+    return parser
+
+
+def configuration(site: Site) -> dict[str, dict[str, object]]:
+    """Return nova.conf."""
+    parts = [_common(site), _clients(site), _compute(site)]
+    parts.append(NOVA_RT if site.nova_rt else STOCK)
+    return ini.merged(*parts, site.nova_conf)
+
+
+# nova-rt-compute brings its own driver and wants none named.
+STOCK: ini.Sections = {'DEFAULT': {'compute_driver': 'libvirt.LibvirtDriver'}}
+NOVA_RT: ini.Sections = {
+    'filter_scheduler': {
+        'available_filters': [
+            'nova.scheduler.filters.all_filters',
+            'nova_rt.filters.rt_share_filter.RTShareFilter'],
+        'enabled_filters':
+            'ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,'
+            'ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,'
+            'RTShareFilter',
+        'weight_classes':
+            'nova.scheduler.weights.all_weighers,'
+            'nova_rt.filters.rt_share_weigher.RTShareWeigher',
+    },
+}
+
+
+def _common(site: Site) -> dict[str, dict[str, object]]:
+    return {
+        'DEFAULT': {
+            'use_stderr': True,
+            'my_ip': '127.0.0.1',
+            'state_path': site.rundir.data / 'nova',
+            'transport_url': site.broker,
+            'rpc_response_timeout': 30,
+            # A service that was just restarted counts as up soon.
+            'report_interval': 2,
+            # Periodic tasks begin at once; a stop does not wait for them.
+            'periodic_fuzzy_delay': 0,
+            'graceful_shutdown_timeout': 2,
+        },
+        'api': {'auth_strategy': 'keystone'},
+        'wsgi': {
+            'api_paste_config': site.rundir.etc / 'nova' / 'api-paste.ini'},
+        'api_database': {'connection': site.database('nova_api')},
+        'database': {'connection': site.database('nova')},
+        'oslo_concurrency': {
+            'lock_path': site.rundir.data / 'nova' / 'lock'},
+        'conductor': {'workers': 1},
+        'scheduler': {
+            'workers': 1, 'discover_hosts_in_cells_interval': 2},
+        'keystone_authtoken': keystone.authtoken(site, 'nova'),
+    }
+
+
+def _clients(site: Site) -> dict[str, dict[str, object]]:
+    user = keystone.credentials(site, 'nova')
+    return {
+        'placement': user,
+        'service_user': {**user, 'send_service_user_token': True},
+        'glance': {'api_servers': site.url('glance')},
+        'neutron': {**user, 'endpoint_override': site.url('neutron')},
+        'cinder': user,
+    }
+
+
+def _compute(site: Site) -> dict[str, dict[str, object]]:
+    helper = {
+        'helper_command':
+            f'{site.script("privsep-helper")} --config-file '
+            f'{site.rundir.etc}/nova/nova.conf'}
+    return {
+        'DEFAULT': {
+            # An LXC root cannot be a chain of qcow2 files.
+            'use_cow_images': False,
+            'force_raw_images': True,
+            'resume_guests_state_on_host_boot': False,
+        },
+        'libvirt': {'virt_type': 'lxc', 'images_type': 'raw'},
+        'vnc': {'enabled': False},
+        'nova_sys_admin': helper,
+        'privsep_osbrick': helper,
+        'vif_plug_linux_bridge_privileged': helper,
+        'vif_plug_ovs_privileged': helper,
+    }
+
+
+class NovaSchema(Service):
+    """Nova's configuration and databases, with one cell."""
+
+    name = 'nova-schema'
+    needs_to_prepare = ('mariadb',)
+
+    def prepare(self) -> None:
+        """Write the files and create the schemas."""
+        etc = self.site.rundir.etc / 'nova'
+        ini.write(etc / 'nova.conf', configuration(self.site))
+        shipped = Path(sys.prefix) / 'etc' / 'nova' / 'api-paste.ini'
+        with (etc / 'api-paste.ini').open('w') as file:
+            paste(shipped, self.site.nova_rt).write(file)
+        # Without it the hypervisor never registers.
+        (self.site.rundir.data / 'nova' / 'instances').mkdir(parents=True)
+        self.site.processes.run('nova-schema', (
+            sys.executable, '-m', 'stack.nova_schema', '--config-file',
+            str(etc / 'nova.conf')))
+
+
+class NovaApi(WsgiService):
+    """The compute API."""
+
+    name = 'nova-api'
+    needs = ('nova-schema', 'rabbitmq')
+    application = 'nova.wsgi.osapi_compute'
+
+    def environment(self) -> Mapping[str, str]:
+        """Return where nova.conf is."""
+        return {'OS_NOVA_CONFIG_DIR': str(self.site.rundir.etc / 'nova')}
+
+
+class NovaProcess(Service):
+    """A part of Nova that talks by messages only."""
+
+    needs: tuple[str, ...] = ('nova-schema', 'rabbitmq')
+
+    def command(self) -> Sequence[str]:
+        """Return the script's command line."""
+        return (self.site.script(self.name), '--config-file',
+                str(self.site.rundir.etc / 'nova' / 'nova.conf'))
+
+    def start(self) -> None:
+        """See base class; what it reported before does not count."""
+        self._started = datetime.datetime.now(datetime.UTC)
+        super().start()
+
+    def ready(self) -> bool:
+        """Whether this process reported to the database that it is up."""
+        query = {'endpoint_filter': {'service_type': 'compute'},
+                 'raise_exc': False}
+        services = keystone.connect(self.site).get(
+            f'/os-services?binary={self.binary}', **query)
+        return bool(services.ok) and any(
+            one['state'] == 'up' and self._is_new(one['updated_at'])
+            for one in services.json()['services'])
+
+    def _is_new(self, report: str | None) -> bool:
+        if report is None:
+            return True
+        reported = datetime.datetime.fromisoformat(report)
+        return reported.replace(tzinfo=datetime.UTC) >= self._started
+
+    @property
+    def binary(self) -> str:
+        """The name under which Nova lists it."""
+        return self.name
+
+
+class NovaConductor(NovaProcess):
+    """The part that has the database."""
+
+    name = 'nova-conductor'
+    needs = (*NovaProcess.needs, 'nova-api', 'catalogue')
+
+
+class NovaScheduler(NovaProcess):
+    """The part that chooses the host."""
+
+    name = 'nova-scheduler'
+    needs = (*NovaProcess.needs, 'nova-api', 'catalogue', 'placement')
+
+
+class NovaCompute(NovaProcess):
+    """The part that starts containers."""
+
+    name = 'nova-compute'
+    needs = (
+        *NovaProcess.needs, 'nova-api', 'catalogue', 'placement',
+        'nova-conductor', 'libvirtd')
+
+    def command(self) -> Sequence[str]:
+        """Return the configured command, in libvirt's mount namespace."""
+        return libvirt.inside(
+            self.site, self.site.script(self.site.compute), '--config-file',
+            str(self.site.rundir.etc / 'nova' / 'nova.conf'))
+
+    def ready(self) -> bool:
+        """Whether its host can be chosen: registered, and mapped to a cell."""
+        return super().ready() and bool(keystone.connect(self.site).get(
+            '/os-hypervisors',
+            endpoint_filter={'service_type': 'compute'},
+        ).json()['hypervisors'])
