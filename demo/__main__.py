@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m demo [--mode auto|real|embedded] [--keep]``."""
+
+import argparse
+from pathlib import Path
+import sys
+
+from demo import real
+from demo.shell import DemoError
+from stack.__main__ import interruptible
+from stack.errors import StackError
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def parse() -> argparse.Namespace:
+    """Return the parsed command line."""
+    parser = argparse.ArgumentParser(prog='python -m demo')
+    parser.add_argument(
+        '--mode', choices=('auto', 'real', 'embedded'), default='auto',
+        help='real containers, or one process with simulated hosts; auto '
+             'takes the real one where it is possible')
+    parser.add_argument(
+        '--keep', action='store_true', help='leave it running at the end')
+    parser.add_argument(
+        '--run-dir', type=Path, default=ROOT / 'run' / 'demo',
+        help='where all data are (default: %(default)s)')
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run the demo; return 0 if all was as it is said to be."""
+    args = parse()
+    interruptible()
+    try:
+        _run(args)
+    except (DemoError, StackError) as error:
+        print(f'\n{error}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print('\nInterrupted; everything was given back.', file=sys.stderr)
+        return 130
+    return 0
+
+
+def _run(args: argparse.Namespace) -> None:
+    reason = '' if args.mode == 'embedded' else real.why_not()
+    if args.mode == 'real' and reason:
+        raise DemoError(reason)
+    if args.mode == 'embedded' or reason:
+        # Nova's test fixtures, which the real mode does not need.
+        from demo import embedded
+        embedded.EmbeddedDemo(args.run_dir, args.keep, reason).run()
+    else:
+        real.RealDemo(args.run_dir, args.keep).run()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

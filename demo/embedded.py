@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo without root and without RT groups: a simulated host."""
+
+from collections.abc import Sequence
+import json
+from pathlib import Path
+import sys
+import time
+import urllib.request
+
+from demo import picture
+from demo import story
+from demo.kernel import Container
+from demo.shell import BOLD
+from demo.shell import Client
+from demo.shell import client
+from demo.shell import paint
+from demo.shell import say
+from demo.shell import step
+from stack.rundir import RunDir
+from stack.service import answers
+from stack.service import Service
+from stack.service import Site
+
+CAP = 0.95
+# All of a pCPU: on a host with four of them, only this does not fit.
+TOO_MUCH_US = 190_000
+
+
+class SimulatedCloud(Service):
+    """The one process of this mode."""
+
+    name = 'simulated-cloud'
+
+    def command(self) -> Sequence[str]:
+        """Return its command line."""
+        return (sys.executable, '-m', 'demo.simulated',
+                str(self.site.port('keystone')))
+
+    def ready(self) -> bool:
+        """Whether it answers."""
+        return answers(self.site.url('keystone', '/simulated'))
+
+
+class EmbeddedDemo:
+    """One run.
+
+    :param rundir: where the process is recorded and logs.
+    :param keep: whether it stays when the demo is over.
+    :param reason: why the real mode was not taken, '' if it was not wanted.
+    """
+
+    def __init__(self, rundir: Path, keep: bool, reason: str) -> None:
+        self._keep = keep
+        self._reason = reason
+        self._site = Site(RunDir(rundir))
+
+    def run(self) -> None:
+        """Show what can be shown without a kernel.
+
+        :raises DemoError: if something is not as it is said to be.
+        """
+        started = time.monotonic()
+        say('mode: embedded, dialect: simulated hcbs-multi')
+        say('One process with a simulated host of 4 pCPUs: what follows shows '
+            'decisions and answers,\nno container runs and nothing is '
+            'enforced.')
+        if self._reason:
+            say(f'Real containers are not possible here: {self._reason}')
+        self._site.rundir.create(simulated=True)
+        try:
+            self._story()
+        except BaseException:
+            self._down()
+            raise
+        if self._keep:
+            self._say_how_to_use()
+        else:
+            self._down()
+        say(f'\nThe demo took {time.monotonic() - started:.0f} s.')
+
+    def _story(self) -> None:
+        with step(1, 'A Nova in one process'):
+            SimulatedCloud(self._site).start()
+        operator = Client(self._environment('admin'), 'operator')
+        user = Client(self._environment('demo'), 'user')
+        story.flavor(operator, 2)
+        story.servers(user, 3, ('busybox', 'busybox'))
+        with step(5, 'What the simulated kernel holds'):
+            say(picture.host(self._containers(user), CAP))
+        story.bad_hints(user, 6)
+        story.no_room(user, 7, TOO_MUCH_US)
+        if not self._keep:
+            story.delete(user, 8)
+
+    def _containers(self, user: Client) -> list[Container]:
+        url = self._site.url('keystone', '/simulated')
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            held = json.load(answer)
+        servers = {user.server(name).id: name for name in ('web', 'db')}
+        return [
+            Container(name, uuid, {
+                int(cpu): share for cpu, share in held[uuid].items()})
+            for uuid, name in servers.items()]
+
+    def _environment(self, user: str) -> dict[str, str]:
+        return {
+            'OS_AUTH_URL': self._site.url('keystone', '/identity/v3'),
+            'OS_USERNAME': user, 'OS_PASSWORD': 'none',
+            'OS_PROJECT_NAME': user, 'OS_USER_DOMAIN_NAME': 'Default',
+            'OS_PROJECT_DOMAIN_NAME': 'Default',
+            'OS_REGION_NAME': 'RegionOne', 'OS_IDENTITY_API_VERSION': '3',
+            'OS_COMPUTE_API_VERSION': '2.100',
+        }
+
+    def _say_how_to_use(self) -> None:
+        say()
+        say(paint(BOLD, 'The simulated cloud is left running. Use it:'))
+        for key, value in self._environment('demo').items():
+            say(f'  export {key}={value}')
+        say(f'  {client()} server list')
+        say(paint(BOLD, 'Stop it:'))
+        say(f'  {self._site.rundir.command("down")}')
+
+    def _down(self) -> None:
+        self._site.processes.stop([SimulatedCloud.name])
+        self._site.processes.stop_marked()
+        self._site.rundir.discard()

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables and bars for people."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+
+from demo.kernel import Container
+
+WIDTH = 50  # characters that stand for a whole CPU
+
+
+def host(containers: Iterable[Container], cap: float) -> str:
+    """Return one bar for each pCPU: who holds what, and what is left."""
+    containers = list(containers)
+    lines = []
+    for cpu in sorted({cpu for one in containers for cpu in one.shares}):
+        held = [(one.server, one.shares[cpu]) for one in containers
+                if cpu in one.shares]
+        left = cap - sum(share for _, share in held)
+        bar = ''.join(
+            f'{name} {share:.0%}'.center(round(share * WIDTH), '#')
+            for name, share in held)
+        free = f'left {left:.0%}'.center(round(left * WIDTH), '.')
+        lines.append(f'  pCPU {cpu} [{bar}{free}] cap {cap:.0%}')
+    return '\n'.join(lines)
+
+
+def comparison(
+    containers: Iterable[Container],
+    measured: Mapping[str, Mapping[int, float]],
+) -> str:
+    """Return a table: the share reserved beside the one measured."""
+    lines = ['  server     pCPU   reserved   measured   difference']
+    for one in containers:
+        for cpu, reserved in one.shares.items():
+            got = measured[one.server][cpu]
+            lines.append(
+                f'  {one.server:10} {cpu:4}   {reserved:8.2%}   {got:8.2%}   '
+                f'{(got - reserved) * 100:+7.2f} points')
+    return '\n'.join(lines)
+
+
+def farthest(
+    containers: Iterable[Container],
+    measured: Mapping[str, Mapping[int, float]],
+) -> float:
+    """Return the largest distance between reserved and measured share."""
+    return max(
+        abs(measured[one.server][cpu] - reserved)
+        for one in containers for cpu, reserved in one.shares.items())

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo on a real stack: real containers under the real kernel."""
+
+from pathlib import Path
+import subprocess
+import time
+
+from demo import kernel
+from demo import picture
+from demo import story
+from demo.shell import BOLD
+from demo.shell import Client
+from demo.shell import client
+from demo.shell import DemoError
+from demo.shell import paint
+from demo.shell import say
+from demo.shell import step
+from nova_rt.virt.cgroup import dialect
+from nova_rt.virt.cgroup import tree
+from stack import host
+from stack.cloud import Cloud
+from stack.errors import StackError
+from stack.image import build
+from stack.rundir import RunDir
+from stack.service import Site
+
+CAP = 0.95
+# 60%, where 25% are left.
+TOO_MUCH_US = 120_000
+WINDOW = 10.0  # seconds; whole periods of the reservations
+OUTSIDE = 5  # seconds that the FIFO hog outside may run
+TOLERANCE = 0.01  # one percentage point
+
+
+def why_not() -> str:
+    """Return why this mode is not possible here, '' if it is."""
+    try:
+        host.check()
+    except StackError as why:
+        return str(why)
+    try:
+        found = kernel.spoken()
+    except (tree.KernelRefusal, tree.MissingControlFile) as why:
+        return str(why)
+    return '' if found else 'This kernel has no real-time control groups.'
+
+
+class RealDemo:
+    """One run.
+
+    :param rundir: where the stack lives.
+    :param keep: whether it stays when the demo is over.
+    """
+
+    def __init__(self, rundir: Path, keep: bool) -> None:
+        self._kernel = _dialect()
+        self._keep = keep
+        self._rundir = RunDir(rundir)
+        self._cloud = Cloud(Site(self._rundir), report=_progress)
+
+    def run(self) -> None:
+        """Show everything.
+
+        :raises DemoError: if something is not as it is said to be.
+        """
+        started = time.monotonic()
+        say(f'mode: real, dialect: {self._kernel.name}')
+        say(f'On this kernel, {self._kernel.guarantee}.')
+        # Which leaves all or nothing, and a stack that was kept alone.
+        self._up()
+        try:
+            self._story()
+        except BaseException:
+            self._down()
+            raise
+        if self._keep:
+            self._say_how_to_use()
+        else:
+            with step(9, 'Giving everything back'):
+                self._down()
+        say()
+        say(f'The demo took {time.monotonic() - started:.0f} s.')
+
+    def _up(self) -> None:
+        with step(1, 'A real OpenStack on loopback'):
+            self._cloud.up()
+
+    def _story(self) -> None:
+        memory = sum(row[2] for row in self._cloud.status()) / 1024
+        say(f'   It takes {memory:.0f} MiB of memory.')
+        operator = Client(self._cloud.environment('admin'), 'operator')
+        user = Client(self._cloud.environment('demo'), 'user')
+        story.flavor(operator, 2)
+        story.servers(user, 3, ('busybox-hog', 'busybox-hog-rr'))
+        self._shares([
+            self._container(operator, user.server(name))
+            for name in ('web', 'db')], 5)
+        story.bad_hints(user, 6)
+        story.no_room(user, 7, TOO_MUCH_US)
+        if not self._keep:
+            story.delete(user, 8)
+            self._nothing_left()
+
+    def _container(self, operator: Client, server) -> kernel.Container:
+        shown = operator.cloud.compute.get_server(server.id)
+        return kernel.container(
+            self._kernel, server.name, shown.instance_name)
+
+    def _shares(self, running: list[kernel.Container], number: int) -> None:
+        with step(number, 'What the containers get'):
+            say('Reserved, as the kernel has it:')
+            say(picture.host(running, CAP))
+            say(f'\nIn each, a hog burns CPU ({WINDOW:.0f} s): SCHED_FIFO in '
+                'web, SCHED_RR in db.')
+            self._must_hold(running)
+            say('\nThe same with a SCHED_OTHER hog outside, on every pCPU:')
+            with self._hog('other', '0'):
+                self._must_hold(running)
+            self._fifo_outside(running)
+
+    def _must_hold(self, running: list[kernel.Container]) -> None:
+        measured = kernel.measure(running, WINDOW)
+        say(picture.comparison(running, measured))
+        distance = picture.farthest(running, measured)
+        if distance > TOLERANCE:
+            raise DemoError(
+                f'A measured share is {distance * 100:.2f} points from the '
+                'one reserved; it should be within one.')
+
+    def _fifo_outside(self, running: list[kernel.Container]) -> None:
+        cpu = max(running[0].shares)
+        say(f'\nAnd with a SCHED_FIFO hog of priority 50 outside, in the root '
+            f'group, on pCPU {cpu}:')
+        with self._hog('fifo', '50', cpu):
+            say(picture.comparison(
+                running, kernel.measure(running, OUTSIDE)))
+        if isinstance(self._kernel, dialect.RTGroup):
+            say('  This is what stock RT groups cannot prevent: a real-time '
+                'task outside, of higher\n  priority, takes the time that is '
+                'reserved. Their budgets limit, they do not guarantee.')
+
+    def _hog(self, policy: str, priority: str, cpu: int | None = None):
+        program = self._rundir.data / 'hog'
+        if not program.exists():
+            build.compile_program('hog', program, self._cloud.site.processes.run)
+        return _Hog(self._cloud, program, policy, priority, cpu)
+
+    def _nothing_left(self) -> None:
+        for group in self._kernel.tree.children('machine'):
+            raise DemoError(f'The group {group} is left in the kernel.')
+        if self._kernel.tree.exists('machine') and any(
+                self._kernel.read('machine').runtimes_us):
+            raise DemoError('Runtime is left in the group "machine".')
+        say('   Nothing is left in the kernel.')
+
+    def _say_how_to_use(self) -> None:
+        say()
+        say(paint(BOLD, 'The stack is left running. Use it:'))
+        say(f'  eval "$({self._rundir.command("env")})"')
+        say(f'  {client()} server list')
+        say(paint(BOLD, 'Stop it, and give everything back:'))
+        say(f'  {self._rundir.command("down")}')
+
+    def _down(self) -> None:
+        for problem in self._cloud.down():
+            say(f'   {problem}')
+
+
+class _Hog:
+    """A hog outside of all containers, while the context lasts."""
+
+    def __init__(self, cloud: Cloud, program: Path, policy: str,
+                 priority: str, cpu: int | None) -> None:
+        self._processes = cloud.site.processes
+        pinned = () if cpu is None else ('taskset', '--cpu-list', str(cpu))
+        # It ends by itself, should the demo die.
+        limit = str(OUTSIDE + 2 if policy == 'fifo' else int(WINDOW) + 5)
+        self._command = (*pinned, str(program), policy, priority, limit)
+
+    def __enter__(self) -> 'subprocess.Popen[bytes]':
+        return self._processes.start('hog-outside', self._command)
+
+    def __exit__(self, *exception: object) -> None:
+        self._processes.stop(['hog-outside'])
+
+
+def _dialect() -> dialect.Dialect:
+    found = kernel.spoken()
+    if found is None:
+        raise DemoError(why_not())
+    return found
+
+
+def _progress(name: str, seconds: float) -> None:
+    if seconds >= 0.5:
+        say(f'   {name:28} {seconds:5.1f} s')
