@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One real stack for all end-to-end tests, and what they do with it.
+
+NOVA_RT_E2E_RUN_DIR names the run directory of a stack that is up already: the
+tests then use it and leave it running.
+"""
+
+import itertools
+import os
+import pathlib
+
+import pytest
+
+from demo import kernel as demo_kernel
+from demo import real
+from nova_rt.tests.e2e import driver
+from stack import __main__ as stack_main
+from stack import cloud as stack_cloud
+from stack import rundir
+from stack import service
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+_names = (f'e2e-{number}' for number in itertools.count(1))
+
+
+@pytest.fixture(scope='session')
+def stack():
+    """A real OpenStack, on loopback; skips where there can be none."""
+    given = os.environ.get('NOVA_RT_E2E_RUN_DIR')
+    if given:
+        yield stack_cloud.Cloud(service.Site.of(rundir.RunDir(given)))
+        return
+    reason = real.why_not()
+    if reason:
+        pytest.skip(reason)
+    stack_main.interruptible()
+    cloud = stack_cloud.Cloud(
+        service.Site(rundir.RunDir(ROOT / 'run' / 'e2e')),
+        report=lambda name, seconds: print(f'{name}: {seconds:.1f} s'))
+    cloud.up()
+    try:
+        yield cloud
+    finally:
+        problems = cloud.down()
+    assert problems == []
+
+
+@pytest.fixture(scope='session')
+def kernel(stack):
+    """The kernel's dialect."""
+    return demo_kernel.spoken()
+
+
+@pytest.fixture(scope='session')
+def operator(stack):
+    """The administrator's side of the API."""
+    return driver.connect(stack.environment('admin'))
+
+
+@pytest.fixture(scope='session')
+def flavors(operator):
+    """Makes flavors by what they reserve; the same one only once."""
+    return driver.Flavors(operator)
+
+
+@pytest.fixture
+def user(stack, operator, kernel):
+    """An ordinary user, whose servers are deleted after the test."""
+    user = driver.User(
+        driver.connect(stack.environment('demo')), operator, kernel, _names)
+    yield user
+    user.delete_all()

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the end-to-end tests do: through the API, and looking at the kernel."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import os
+import time
+from typing import Any
+import uuid
+
+import openstack
+import openstack.exceptions
+
+from demo import kernel as demo_kernel
+from nova_rt.virt.cgroup import dialect
+
+PATIENCE = 120.0  # seconds
+MICROVERSION = '2.100'
+
+
+def connect(environment: Mapping[str, str]) -> openstack.connection.Connection:
+    """Return a connection of the user that these variables name."""
+    return openstack.connect(
+        load_yaml_config=False, load_envvars=False,
+        **{key.removeprefix('OS_').lower(): value
+           for key, value in environment.items()
+           if key != 'OS_COMPUTE_API_VERSION'})
+
+
+def until(condition: Callable[[], Any], what: str) -> Any:
+    """Wait for a condition and return what it returned.
+
+    :raises TimeoutError: if it does not hold in time.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise TimeoutError(f'Not within {PATIENCE:.0f} s: {what}')
+        time.sleep(0.1)
+
+
+class Flavors:
+    """Flavors by what they reserve."""
+
+    def __init__(self, operator: openstack.connection.Connection) -> None:
+        self._operator = operator
+        self._made: dict[tuple[tuple[str, str], ...], str] = {}
+
+    def __call__(self, runtime_us: int | None = None,
+                 period_us: int = 200_000, vcpus: int = 1,
+                 **more: str) -> str:
+        """Return the id of a flavor, without reservation if no runtime."""
+        specs = {f'hw:cpu.{name}': value for name, value in more.items()}
+        if runtime_us is not None:
+            specs['hw:cpu.rt_runtime_us'] = str(runtime_us)
+            specs['hw:cpu.rt_period_us'] = str(period_us)
+        key = (('vcpus', str(vcpus)), *sorted(specs.items()))
+        if key not in self._made:
+            compute = self._operator.compute
+            flavor = compute.create_flavor(
+                name=f'e2e-{uuid.uuid4()}', ram=64, vcpus=vcpus, disk=1)
+            if specs:
+                compute.create_flavor_extra_specs(flavor, specs)
+            self._made[key] = flavor.id
+        return self._made[key]
+
+
+class User:
+    """An ordinary user of the cloud, and the kernel under her servers.
+
+    :param names: gives each server its name.
+    """
+
+    def __init__(self, cloud: openstack.connection.Connection,
+                 operator: openstack.connection.Connection,
+                 kernel: dialect.Dialect, names: Iterator[str]) -> None:
+        self.cloud = cloud
+        self._operator = operator
+        self._kernel = kernel
+        self._names = names
+        self._ids: list[str] = []
+
+    def ask(self, flavor: str, image: str = 'busybox',
+            **hints: str) -> openstack.compute.v2.server.Server:
+        """Ask for a server; hints with ``__`` for the dot in their names.
+
+        :raises BadRequestException: if the API refuses.
+        """
+        body: dict[str, Any] = {
+            'server': {
+                'name': next(self._names), 'flavorRef': flavor,
+                'imageRef': self.cloud.image.find_image(image).id,
+                'networks': 'none'}}
+        if hints:
+            body['os:scheduler_hints'] = {
+                name.replace('__', '.'): value
+                for name, value in hints.items()}
+        answer = self.cloud.compute.post(
+            '/servers', json=body, microversion=MICROVERSION)
+        openstack.exceptions.raise_from_response(answer)
+        self._ids.append(answer.json()['server']['id'])
+        return self.show(self._ids[-1])
+
+    def boot(self, *args: str, **hints: str
+             ) -> openstack.compute.v2.server.Server:
+        """Ask for a server, and wait until it is active."""
+        return self.settled(self.ask(*args, **hints).id, 'ACTIVE')
+
+    def show(self, server: str) -> openstack.compute.v2.server.Server:
+        """Return what the API says about a server."""
+        return self.cloud.compute.get_server(server)
+
+    def settled(self, server: str, status: str
+                ) -> openstack.compute.v2.server.Server:
+        """Wait until no task is under way, and check the status.
+
+        :raises AssertionError: if it is another one; with the fault.
+        """
+        shown = until(lambda: self._at_rest(server),
+                      f'server {server} settles')
+        assert shown.status == status, shown.fault
+        return shown
+
+    def _at_rest(self, server: str
+                 ) -> openstack.compute.v2.server.Server | None:
+        shown = self.show(server)
+        busy = shown.task_state or shown.status in ('BUILD', 'REBOOT')
+        return None if busy else shown
+
+    def container(self, server: str) -> demo_kernel.Container:
+        """Return a server's container as the kernel has it.
+
+        :raises FileNotFoundError: if none runs.
+        """
+        shown = self._operator.compute.get_server(server)
+        return demo_kernel.container(
+            self._kernel, shown.name, shown.instance_name)
+
+    def delete(self, server: str) -> None:
+        """Delete a server and wait until it is gone."""
+        self.cloud.compute.delete_server(server)
+        until(lambda: server not in {
+            each.id for each in self.cloud.compute.servers(details=False)},
+            f'server {server} is deleted')
+        self._ids.remove(server)
+
+    def delete_all(self) -> None:
+        """Delete whatever this user has asked for."""
+        for server in list(self._ids):
+            self.delete(server)
+
+
+def nothing_held(kernel: dialect.Dialect) -> bool:
+    """Whether the kernel holds no budget for any container."""
+    tree = kernel.tree
+    return not tree.exists('machine') or not (
+        any(kernel.read('machine').runtimes_us)
+        or list(tree.children('machine')))
+
+
+def policies_in(container: demo_kernel.Container) -> set[tuple[int, int]]:
+    """Return policy and priority of every process of a container."""
+    pids = (demo_kernel.ACCOUNTING / container.group
+            / 'cgroup.procs').read_text().split()
+    return {(os.sched_getscheduler(int(pid)),
+             os.sched_getparam(int(pid)).sched_priority) for pid in pids}

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-rt-compute that is killed at a named point: ``python -m`` this module.
+
+A point is a side of a call. The process kills itself, as ``kill -9`` would,
+when it comes to the point that the file named by NOVA_RT_KILL_AT holds; the
+file is removed first, so that the next process lives.
+"""
+
+import dataclasses
+import functools
+import importlib
+import os
+import pathlib
+import signal
+
+VARIABLE = 'NOVA_RT_KILL_AT'
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """Before or after a call of a method."""
+
+    side: str
+    method: str
+
+    def __str__(self) -> str:
+        return f'{self.side} {self.method.rpartition(":")[2]}'
+
+
+_MANAGER = 'nova.compute.manager:ComputeManager'
+_DRIVER = 'nova_rt.virt.driver:RTLibvirtDriver'
+_LIBVIRT = 'nova.virt.libvirt.driver:LibvirtDriver'
+_GUEST = 'nova.virt.libvirt.guest:Guest'
+_HIERARCHY = 'nova_rt.virt.cgroup.hierarchy:Hierarchy'
+_TRACKER = 'nova_rt.compute.resource_tracker:RTResourceTracker'
+
+CREATE = (
+    Point('before', f'{_MANAGER}._build_and_run_instance'),
+    Point('before', 'nova_rt.compute.claims:RTClaim._claim_test'),
+    Point('after', 'nova_rt.compute.claims:RTClaim._claim_test'),
+    Point('before', f'{_TRACKER}._update_usage_from_instance'),
+    Point('after', f'{_TRACKER}.instance_claim'),
+    Point('before', f'{_LIBVIRT}.spawn'),
+    Point('before', f'{_DRIVER}._get_guest_xml'),
+    Point('after', f'{_DRIVER}._get_guest_xml'),
+    Point('before', f'{_DRIVER}._create_guest'),
+    Point('before', f'{_GUEST}.launch'),
+    Point('after', f'{_GUEST}.launch'),
+    Point('before', f'{_HIERARCHY}.apply'),
+    Point('after', f'{_HIERARCHY}._raise_ancestors'),
+    Point('after', f'{_HIERARCHY}.apply'),
+    Point('after', f'{_DRIVER}._create_guest'),
+    Point('after', f'{_LIBVIRT}.spawn'),
+    Point('after', f'{_MANAGER}._build_and_run_instance'),
+)
+
+DELETE = (
+    Point('before', f'{_MANAGER}.terminate_instance'),
+    Point('before', f'{_LIBVIRT}.destroy'),
+    Point('before', f'{_DRIVER}._destroy'),
+    Point('before', f'{_GUEST}.poweroff'),
+    Point('after', f'{_GUEST}.poweroff'),
+    Point('before', f'{_HIERARCHY}.settle'),
+    Point('after', f'{_HIERARCHY}.settle'),
+    Point('after', f'{_DRIVER}._destroy'),
+    Point('after', f'{_LIBVIRT}.cleanup'),
+    Point('after', f'{_LIBVIRT}.destroy'),
+    Point('before', f'{_MANAGER}._complete_deletion'),
+    Point('after', f'{_MANAGER}._complete_deletion'),
+)
+
+
+def install(order: pathlib.Path) -> None:
+    """Make the process die at the point that the file ``order`` holds."""
+    for point in CREATE + DELETE:
+        module, _, path = point.method.partition(':')
+        owner, _, name = path.partition('.')
+        target = getattr(importlib.import_module(module), owner)
+        setattr(target, name, _mortal(getattr(target, name), point, order))
+
+
+def _mortal(method, point: Point, order: pathlib.Path):
+    @functools.wraps(method)
+    def wrapped(*args, **kwargs):
+        if point.side == 'before':
+            _die_if_told(point, order)
+        result = method(*args, **kwargs)
+        if point.side == 'after':
+            _die_if_told(point, order)
+        return result
+    return wrapped
+
+
+def _die_if_told(point: Point, order: pathlib.Path) -> None:
+    try:
+        if order.read_text() != str(point):
+            return
+        order.unlink()
+    except FileNotFoundError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main() -> None:
+    """Run nova-rt-compute with all points in place."""
+    from nova_rt.cmd import compute
+    from nova_rt.compute import nova_hooks
+
+    checked = nova_hooks.install
+
+    def install_both() -> None:
+        checked()
+        install(pathlib.Path(os.environ[VARIABLE]))
+    nova_hooks.install = install_both
+    compute.main()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-rt-compute is killed at every named point of a create and a delete.
+
+By default at a few of them; FULL=1 takes them all.
+"""
+
+import os
+import sys
+
+import pytest
+
+from nova_rt.tests.e2e import driver
+from nova_rt.tests.e2e import kill_points
+
+FULL = os.environ.get('FULL') == '1'
+SAMPLE = 4
+RESERVED = (20_000, 100_000)
+# What /machine may hold beyond: a runtime is a whole number of µs.
+ROUNDING = 2
+
+
+def chosen(points):
+    """Return all points, or a sample that reaches from first to last."""
+    if FULL:
+        return points
+    step = max(1, len(points) // SAMPLE)
+    return points[step - 1::step]
+
+
+@pytest.fixture(scope='module')
+def order(stack, tmp_path_factory):
+    """The file that tells nova-rt-compute where to die."""
+    folder = tmp_path_factory.mktemp('kill')
+    path = folder / 'at'
+    script = folder / 'compute'
+    script.write_text(
+        f'#!/bin/sh\n{kill_points.VARIABLE}={path} exec {sys.executable} '
+        '-m nova_rt.tests.e2e.kill_points "$@"\n')
+    script.chmod(0o755)
+    before, stack.site.compute = stack.site.compute, str(script)
+    stack.restart('nova-compute')
+    yield path
+    path.unlink(missing_ok=True)
+    stack.site.compute = before
+    stack.restart('nova-compute')
+
+
+@pytest.fixture
+def flavor(flavors):
+    return flavors(*RESERVED)
+
+
+@pytest.mark.parametrize('point', chosen(kill_points.CREATE), ids=str)
+def test_nothing_is_lost_doubled_or_left_when_killed_in_a_create(
+        point, stack, kernel, user, flavor, order):
+    order.write_text(str(point))
+    server = user.ask(flavor)
+    driver.until(lambda: not order.exists(), f'{point} is reached')
+    stack.restart('nova-compute')
+    driver.until(lambda: holds_what_runs(kernel), 'the kernel holds it')
+    user.delete(server.id)
+    driver.until(lambda: driver.nothing_held(kernel), 'nothing is left')
+
+
+@pytest.mark.parametrize('point', chosen(kill_points.DELETE), ids=str)
+def test_nothing_is_left_when_killed_in_a_delete(
+        point, stack, kernel, user, flavor, order):
+    server = user.boot(flavor)
+    assert holds_what_runs(kernel)
+    order.write_text(str(point))
+    user.cloud.compute.delete_server(server.id)
+    driver.until(lambda: not order.exists(), f'{point} is reached')
+    stack.restart('nova-compute')
+    user.delete(server.id)
+    driver.until(lambda: driver.nothing_held(kernel), 'nothing is left')
+
+
+def holds_what_runs(kernel) -> bool:
+    """Whether each container has its reservation, and /machine just that."""
+    budgets = [kernel.read(group) for group in kernel.tree.children('machine')]
+    if any((budget.runtimes_us[0], budget.period_us) != RESERVED
+           for budget in budgets):
+        return False
+    if not kernel.tree.exists('machine'):
+        return True
+    below = [sum(budget.bandwidths[pcpu] for budget in budgets)
+             for pcpu in range(kernel.count)]
+    return all(0 <= above - held <= ROUNDING for above, held in zip(
+        kernel.read('machine').bandwidths, below, strict=True))
