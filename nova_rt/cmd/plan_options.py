@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that several subcommands of nova-rt-plan share."""
+
+import argparse
+import fractions
+import math
+
+from nova_rt import bandwidth
+from nova_rt import policies
+from nova_rt import reservation
+from nova_rt import shares
+
+DEFAULT_CAP = 0.95
+# NR_CPUS of distribution kernels, and more hosts than one region has.
+MAX_PCPUS = 8192
+MAX_HOSTS = 10_000
+
+
+def add_fleet(parser: argparse.ArgumentParser, policy: bool = True) -> None:
+    """Add the options that describe a fleet of equal hosts."""
+    parser.add_argument(
+        '--pcpus', type=_count(MAX_PCPUS), required=True, metavar='N',
+        help='pCPUs of each host')
+    parser.add_argument(
+        '--cap', type=fraction, default=DEFAULT_CAP, metavar='FRACTION',
+        help='largest bandwidth admitted per pCPU (default: %(default)s)')
+    parser.add_argument(
+        '--hosts', type=_count(MAX_HOSTS), default=1, metavar='N',
+        help='number of hosts (default: %(default)s)')
+    if policy:
+        parser.add_argument(
+            '--policy', choices=sorted(policies.POLICIES),
+            default=policies.DEFAULT,
+            help='placement policy (default: %(default)s)')
+
+
+def add_reservation(parser: argparse.ArgumentParser) -> None:
+    """Add the options that describe a reservation."""
+    parser.add_argument('--runtime-us', type=whole, required=True,
+                        metavar='US', help='runtime Q of each vCPU')
+    parser.add_argument('--period-us', type=whole, required=True,
+                        metavar='US', help='period P')
+    parser.add_argument('--vcpus', type=whole, default=1, metavar='N',
+                        help='number of vCPUs (default: %(default)s)')
+
+
+def add_service(parser: argparse.ArgumentParser, required: bool) -> None:
+    """Add the options that describe a service and the network before it."""
+    for name, metavar, sentence in (
+            ('arrival-rate', 'PER_S', 'requests per second'),
+            ('processing-us', 'US',
+             'mean processing time on a whole pCPU')):
+        parser.add_argument(f'--{name}', type=number, metavar=metavar,
+                            required=required, help=sentence)
+    parser.add_argument('--delay-us', type=number, default=0.0, metavar='US',
+                        help='one-way network delay (default: 0)')
+    parser.add_argument('--network-mbps', type=number, metavar='MBPS',
+                        help='network bandwidth, if it matters')
+    parser.add_argument('--request-bytes', type=number, metavar='BYTES',
+                        help='mean request size, if it matters')
+
+
+def add_target(parser: argparse.ArgumentParser, required: bool) -> None:
+    """Add the options that describe what the response must not exceed."""
+    parser.add_argument('--deadline-us', type=number, required=required,
+                        metavar='US', help='the target, end to end')
+    parser.add_argument('--percentile', type=number, metavar='P',
+                        help='the part of the requests that must meet the '
+                        'target, such as 0.99; without it, their mean must')
+
+
+def empty_hosts(
+        arguments: argparse.Namespace) -> dict[str, shares.HostShares]:
+    """Return the hosts that the options describe: host0, host1, ..."""
+    most = bandwidth.fraction_to_bandwidth(arguments.cap)
+    host = shares.HostShares.empty([most] * arguments.pcpus)
+    return {f'host{i}': host for i in range(arguments.hosts)}
+
+
+class _count:
+    """Parse a whole number from 1 to a limit."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def __call__(self, text: str) -> int:
+        if (text.isascii() and text.isdigit() and len(text) < 20
+                and 1 <= int(text) <= self._most):
+            return int(text)
+        raise argparse.ArgumentTypeError(
+            f'{text[:40]!r} is not a whole number from 1 to {self._most}')
+
+
+def whole(text: str) -> int:
+    """Parse a whole number; what it is for decides which are right."""
+    digits = text.removeprefix('-')
+    if digits.isascii() and digits.isdigit() and len(digits) < 20:
+        return int(text)
+    raise argparse.ArgumentTypeError(
+        f'{text[:40]!r} is not a whole number')
+
+
+def number(text: str) -> float:
+    """Parse a number; what it is for decides which are right."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f'{text[:40]!r} is not a number') from None
+
+
+def period_us(text: str) -> int:
+    """Parse a period that the kernel takes, in µs."""
+    period = whole(text)
+    try:
+        reservation.check_period('the period', period)
+    except reservation.InvalidReservation as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return period
+
+
+def exact_fraction(text: str) -> fractions.Fraction:
+    """Parse a fraction of a CPU by its decimal text."""
+    fraction(text)
+    return fractions.Fraction(text)
+
+
+def fraction(text: str) -> float:
+    """Parse a fraction of a CPU, above 0 and up to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if 0 < value <= 1:
+        return value
+    raise argparse.ArgumentTypeError(
+        f'{text[:40]!r} is not a fraction of a CPU: give a number above 0 '
+        'and up to 1, such as 0.95')

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Global EDF on a multiprocessor periodic resource.
+
+Theorem 2 of Easwaran, Shin and Lee (2009): for every task k and every window
+of t = A + D_k, what may execute in it, m C_k for the job itself included, is
+at most the supply. On one vCPU the exact test of Shin and Lee (2003).
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from nova_rt.model import checks
+from nova_rt.model import supply
+from nova_rt.model import tasks as tasks_
+from nova_rt.model import verdict
+
+Times = npt.NDArray[np.int64]
+
+# Windows to look at; a set that needs more is all but as large as its
+# bandwidth, and the sentence says so.
+MAX_WINDOWS = 2_000_000
+
+
+def dbf(task: tasks_.Task, window_us: int) -> int:
+    """Return what must end in a window at whose end a deadline is, in µs."""
+    jobs = (window_us + task.period_us - task.deadline_us) // task.period_us
+    return max(0, jobs) * task.wcet_us
+
+
+def demand(tasks: Sequence[tasks_.Task], index: int, vcpus: int,
+           window_us: int) -> int:
+    """Return the supply in µs that task ``index`` needs in one window.
+
+    Plain integers, one window: what :func:`analyse` does for many at once.
+    """
+    return int(_demands(tasks, index, vcpus,
+                        np.array([window_us], dtype=np.int64))[0])
+
+
+def _demands(tasks: Sequence[tasks_.Task], index: int, vcpus: int,
+             windows: Times) -> Times:
+    own = tasks[index]
+    column = windows[np.newaxis, :]
+    wcet = _column([task.wcet_us for task in tasks])
+    period = _column([task.period_us for task in tasks])
+    deadline = _column([task.deadline_us for task in tasks])
+    jobs = np.maximum(0, (column + period - deadline) // period)
+    inside = jobs * wcet
+    # A job released before the window, its deadline as late as can be.
+    carried = inside + np.minimum(wcet, np.maximum(0, column - jobs * period))
+    inside[index] -= own.wcet_us
+    carried[index] -= own.wcet_us
+    cap = np.broadcast_to(column - own.wcet_us, inside.shape).copy()
+    cap[index] = windows - own.deadline_us
+    least = np.minimum(inside, cap)
+    more = np.minimum(carried, cap) - least
+    more.sort(axis=0)
+    top = more[len(tasks) - min(vcpus - 1, len(tasks)):].sum(axis=0)
+    total: Times = least.sum(axis=0) + top + vcpus * own.wcet_us
+    return total
+
+
+def analyse(tasks: Sequence[tasks_.Task],
+            resource: supply.Resource) -> verdict.Verdict:
+    """Test a task set.
+
+    :raises checks.ModelError: if there are no tasks
+    """
+    tasks_.check(tasks)
+    utilisation = tasks_.utilisation(tasks)
+    full = resource.vcpus == 1 and not resource.blackout_us
+    if utilisation > resource.bandwidth - (0 if full else Fraction(1, 10**9)):
+        return _verdict(tasks, [], (
+            f'Not schedulable: the utilisation of {float(utilisation):.4g} '
+            f'is not below the bandwidth of {float(resource.bandwidth):.4g}.'
+        ))
+    scaled, scale = _scaled(tasks, resource)
+    misses: list[verdict.Failure] = []
+    slack: int | None = None
+    for index in range(len(tasks)) if resource.vcpus > 1 else [0]:
+        windows = _windows(*scaled, index)
+        if windows is None:
+            return _verdict(tasks, [], (
+                'Not decided, so not schedulable: the bandwidth of '
+                f'{float(resource.bandwidth):.6g} is too near the '
+                f'utilisation of {float(utilisation):.6g}.'))
+        left, found = _test(*scaled, index, windows)
+        if found is not None:
+            misses.append(found)
+        slack = left if slack is None else min(slack, left)
+    if misses:
+        first = min(misses, key=lambda miss: (miss.instant_us, miss.task))
+        return _verdict(tasks, [_unscaled(first, scale)], '')
+    least = (slack or 0) // scale
+    return verdict.Verdict(
+        True, least, None, (None,) * len(tasks),
+        f'Schedulable: the supply is above the demand by {least} µs or more '
+        'in every window.')
+
+
+def _test(tasks: Sequence[tasks_.Task], resource: supply.Resource,
+          index: int, windows: Times) -> tuple[int, verdict.Failure | None]:
+    vcpus = resource.vcpus
+    if vcpus == 1:
+        needed = sum((np.maximum(0, (windows + t.period_us - t.deadline_us)
+                                 // t.period_us) * t.wcet_us for t in tasks),
+                     np.zeros_like(windows))
+    else:
+        needed = _demands(tasks, index, vcpus, windows)
+    supplied = _supplies(resource, windows)
+    fails = needed > supplied
+    if vcpus > 1:
+        # The caps prove nothing at equality on full CPUs, as under fixed
+        # priorities.
+        fails |= (needed == supplied) & (supplied == vcpus * windows)
+    if not fails.any():
+        return int((supplied - needed).min()), None
+    at = int(np.argmax(fails))
+    window = int(windows[at])
+    if vcpus == 1:
+        index = next(i for i, task in enumerate(tasks)
+                     if window >= task.deadline_us and
+                     (window - task.deadline_us) % task.period_us == 0)
+    return 0, verdict.Failure(
+        index, window, int(needed[at]), int(supplied[at]))
+
+
+def _supplies(resource: supply.Resource, windows: Times) -> Times:
+    period = resource.vcpus * resource.period_us
+    gap = period - resource.budget_us
+    usable = np.maximum(0, resource.vcpus * windows - gap)
+    supplied: Times = (usable // period * resource.budget_us
+                       + np.maximum(0, usable % period - gap))
+    return supplied
+
+
+def _windows(tasks: Sequence[tasks_.Task], resource: supply.Resource,
+             index: int) -> Times | None:
+    """Return every window at which demand less supply can be largest.
+
+    Between two neighbouring break points of its parts, demand is convex (a
+    largest of linear functions) and supply is linear, and demand only jumps
+    up; so the break points suffice. In ascending order, from D_k on.
+    """
+    own = tasks[index]
+    last = _last_window(tasks, resource, index)
+    points = sum(4 * (last // task.period_us + 2) for task in tasks)
+    points += 2 * (last // resource.period_us + 2)
+    if points > MAX_WINDOWS or last > checks.MAX_TIME_US << 10:
+        return None
+    first = own.deadline_us if resource.vcpus > 1 else 0
+    parts = [np.array([first], dtype=np.int64)]
+    for task in tasks:
+        jobs = np.arange(last // task.period_us + 2, dtype=np.int64)
+        starts = jobs * task.period_us
+        deadlines = starts + task.deadline_us
+        done = (jobs + 1) * task.wcet_us
+        parts.append(deadlines)
+        if resource.vcpus > 1:
+            # Carry-in begins and is whole; a cap no longer binds.
+            parts += [starts, starts + task.wcet_us, done + own.wcet_us,
+                      done - own.wcet_us + own.deadline_us]
+    if resource.vcpus > 1:
+        gap = resource.period_us - resource.budget_us // resource.vcpus
+        rounds = np.arange(last // resource.period_us + 2, dtype=np.int64)
+        parts += [rounds * resource.period_us + gap,
+                  rounds * resource.period_us + 2 * gap]
+    windows = np.unique(np.concatenate(parts))
+    return windows[(windows >= first) & (windows <= max(last, first))]
+
+
+def _last_window(tasks: Sequence[tasks_.Task], resource: supply.Resource,
+                 index: int) -> int:
+    """Return the window after which the linear bounds prove the test.
+
+    Demand is at most U t plus constants, supply at least
+    (Θ/Π) (t - 2 (Π - Θ/m)).
+    """
+    utilisation = tasks_.utilisation(tasks)
+    spare = resource.bandwidth - utilisation
+    constants = sum((t.utilisation * (t.period_us - t.deadline_us)
+                     for t in tasks), Fraction(0))
+    constants += resource.bandwidth * resource.blackout_us
+    if resource.vcpus > 1:
+        largest = sorted((t.wcet_us for t in tasks), reverse=True)
+        constants += sum(largest[:resource.vcpus - 1])
+        constants += resource.vcpus * tasks[index].wcet_us
+    if spare == 0:
+        # One full CPU: demand less supply repeats with the tasks.
+        return math.lcm(*(task.period_us for task in tasks))
+    return int(constants / spare) + 1
+
+
+def _scaled(tasks: Sequence[tasks_.Task], resource: supply.Resource
+            ) -> tuple[tuple[list[tasks_.Task], supply.Resource], int]:
+    """Return the same question in a unit of which Θ/m is a whole number."""
+    if resource.budget_us % resource.vcpus == 0:
+        return (list(tasks), resource), 1
+    scale = resource.vcpus
+    try:
+        return ([tasks_.Task(t.wcet_us * scale, t.period_us * scale,
+                             t.deadline_us * scale) for t in tasks],
+                supply.Resource(resource.budget_us * scale,
+                                resource.period_us * scale, scale)), scale
+    except checks.ModelError:
+        raise checks.ModelError(
+            f'The times are too long to divide Θ by {scale} exactly: give a '
+            'Θ that is a multiple of m.') from None
+
+
+def _unscaled(failure: verdict.Failure, scale: int) -> verdict.Failure:
+    return verdict.Failure(
+        failure.task, failure.instant_us // scale,
+        -(-failure.demand_us // scale), failure.supply_us // scale)
+
+
+def _verdict(tasks: Sequence[tasks_.Task], misses: list[verdict.Failure],
+             reason: str) -> verdict.Verdict:
+    failure = misses[0] if misses else None
+    if failure is not None:
+        reason = (
+            f'Not schedulable: {tasks[failure.task]} may need a supply of '
+            f'{failure.demand_us} µs within {failure.instant_us} µs, and '
+            f'only {failure.supply_us} µs are sure.')
+    return verdict.Verdict(False, None, failure, (None,) * len(tasks), reason)
+
+
+def _column(values: Sequence[int]) -> Times:
+    return np.array(values, dtype=np.int64)[:, np.newaxis]

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reservations on the pCPUs of hosts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from nova_rt import bandwidth
+from nova_rt import fleet
+from nova_rt import shares
+from nova_rt.model import checks
+from nova_rt.model.plots import style
+
+MAX_HOSTS = 12
+
+
+def draw(hosts: Mapping[str, shares.HostShares],
+         placements: Mapping[str, fleet.Placement], policy: str) -> Any:
+    """Return a figure with a stack of reservations on each pCPU.
+
+    :raises checks.ModelError: if there are more hosts than one can see
+    """
+    if len(hosts) > MAX_HOSTS:
+        raise checks.ModelError(f'{len(hosts)} hosts do not fit a picture: '
+                                f'{MAX_HOSTS} do.')
+    widest = max(len(host.capacity) for host in hosts.values())
+    drawn, axes = style.canvas(
+        len(hosts), 1, width=min(16, max(6, 0.8 * widest + 2)),
+        height=1 + 2.6 * len(hosts), squeeze=False, sharey=True)
+    colours = {name: style.colour(i) for i, name in enumerate(placements)}
+    for axis, (name, host) in zip(axes[:, 0], hosts.items(), strict=True):
+        here = {one: placed for one, placed in placements.items()
+                if placed.host == name}
+        _host(axis, host, here, colours)
+        axis.set_title(f'{name}: {bandwidth.cpus(host.rt_share_used):.2f} of '
+                       f'{bandwidth.cpus(host.rt_share):.2f} CPUs reserved, '
+                       f'{policy}')
+    return drawn
+
+
+def _host(axis: Any, host: shares.HostShares,
+          placements: Mapping[str, fleet.Placement],
+          colours: Mapping[str, str]) -> None:
+    tops = [0.0] * len(host.capacity)
+    for name, placed in placements.items():
+        part = 100 * bandwidth.cpus(placed.wanted.bandwidth)
+        for pcpu in placed.pcpus:
+            axis.bar(pcpu, part, 0.82, tops[pcpu], color=colours[name],
+                     edgecolor='white', linewidth=1.2)
+            if part >= 8:
+                axis.text(pcpu, tops[pcpu] + part / 2,
+                          f'{name[:8]}\n{part:.3g}%', ha='center',
+                          va='center', color='white', fontsize=8.5,
+                          linespacing=1.05)
+            tops[pcpu] += part
+    for pcpu, most in enumerate(host.capacity):
+        cap = 100 * bandwidth.cpus(most)
+        axis.plot([pcpu - 0.45, pcpu + 0.45], [cap, cap], color=style.BAD,
+                  lw=1.6)
+    axis.set(ylim=(0, 104), xlim=(-0.6, len(host.capacity) - 0.4),
+             xticks=range(len(host.capacity)) if len(host.capacity) <= 32
+             else range(0, len(host.capacity), 8), xlabel='pCPU',
+             ylabel='bandwidth (%)')
+    axis.grid(axis='x', visible=False)

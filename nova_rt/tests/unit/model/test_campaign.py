@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Synthesised reservations, run. FULL=1 runs all 150, 10,000 times each."""
+
+import pytest
+
+from nova_rt.model import campaign
+from nova_rt.model import generate
+from nova_rt.model import supply
+from nova_rt.model import synthesis
+from nova_rt.model import tasks as tasks_
+from nova_rt.tests.unit.model import examples
+
+SETS = list(generate.evaluation_sets())
+RUNS = 10_000 if examples.FULL else 20
+
+
+def test_no_synthesised_reservation_misses_a_deadline(capsys):
+    shares, total = [], None
+    for seed, tasks in enumerate(SETS if examples.FULL else SETS[::10]):
+        found = synthesis.synthesise(tasks, [10_000]).resource
+        shares.append((float(tasks_.utilisation(tasks)),
+                       float(found.bandwidth)))
+        tally = campaign.worst_case(tasks, found) + campaign.random_cases(
+            tasks, found, RUNS, seed)
+        assert tally.misses == 0, (tasks, found)
+        total = tally if total is None else total + tally
+    with capsys.disabled():
+        print(f'\n{len(shares)} sets, {total.runs} runs, {total.events} '
+              f'events: largest response/deadline {total.worst:.4f}; mean '
+              f'utilisation {sum(u for u, _ in shares) / len(shares):.3f}, '
+              f'bandwidth {sum(b for _, b in shares) / len(shares):.3f}')
+    assert total.worst <= 1
+
+
+def test_too_small_a_reservation_is_caught():
+    tasks = [tasks_.Task(5000, 20_000), tasks_.Task(12_000, 40_000)]
+    found = synthesis.least_runtime(tasks, 10_000, 1).resource
+    less = supply.Resource(found.budget_us - 200, 10_000)
+    assert campaign.worst_case(tasks, less).misses > 0
+    assert campaign.worst_case(tasks, found).misses == 0
+
+
+def test_gamma_of_the_paper_misses_nothing_in_its_reservation():
+    tally = campaign.worst_case(
+        examples.gamma(), supply.Resource(30_000, 10_000, 4))
+    tally += campaign.random_cases(
+        examples.gamma(), supply.Resource(30_000, 10_000, 4), RUNS, 1)
+    assert tally.misses == 0
+    assert tally.worst < 1
+
+
+def test_the_same_seed_gives_the_same_runs():
+    resource = supply.Resource(8000, 10_000)
+    one, other, third = (campaign.random_cases(
+        SETS[0], resource, 5, seed) for seed in (3, 3, 4))
+    assert (one.histogram == other.histogram).all()
+    assert one.events == other.events
+    assert (one.histogram != third.histogram).any()
+
+
+@pytest.mark.parametrize('vcpus', [1, 3])
+def test_every_run_is_counted(vcpus):
+    tally = campaign.random_cases(
+        SETS[0], supply.Resource(9000 * vcpus, 10_000, vcpus), 7, 1)
+    assert tally.runs == 7
+    assert tally.histogram.sum() > 0
+    assert tally.events > tally.histogram.sum()
