@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m bench``: measure everything, print it, write it down."""
+
+import argparse
+from collections.abc import Iterator
+import logging
+import os
+from pathlib import Path
+import sys
+import time
+
+from bench import claim
+from bench import host_filter
+from bench import measure
+from bench import placement
+from bench import report
+from bench import scheduler
+from bench import spawn
+from stack.__main__ import interruptible
+from stack.errors import StackError
+
+RESULTS = Path(__file__).parent / 'results.json'
+
+
+def main() -> int:
+    """Return 0 if all was measured, whether or not the aims are met.
+
+    What was measured until something went wrong is written down as well.
+    """
+    parser = argparse.ArgumentParser(prog='python -m bench')
+    parser.add_argument(
+        '--without-stack', action='store_true',
+        help='compare claim and application with a spawn in Nova\'s '
+             'functional fixtures, not on a real stack')
+    args = parser.parse_args()
+    interruptible()
+    _log_to_nowhere()
+    found: list[measure.Measurement] = []
+    status = 0
+    try:
+        for each in _shown(args.without_stack):
+            found.append(each)
+    except (StackError, RuntimeError) as error:
+        print(error, file=sys.stderr)
+        status = 1
+    except KeyboardInterrupt:
+        print('Interrupted; everything was given back.', file=sys.stderr)
+        status = 130
+    report.write(RESULTS, found)
+    missed = [aim for each in found for aim in each.aims if not aim.met]
+    print(f'{len(missed)} aim(s) missed. Written to {RESULTS}.')
+    return status
+
+
+def _log_to_nowhere() -> None:
+    """Let log lines be written, as in a service, but not into the table."""
+    root = logging.getLogger()
+    root.handlers = [logging.FileHandler(os.devnull)]
+    root.setLevel(logging.INFO)
+
+
+def _shown(without_stack: bool) -> Iterator[measure.Measurement]:
+    """Yield each measurement as soon as it is printed."""
+    print(report.HEADER)
+    added: measure.Spread | None = None
+    for part in (placement, host_filter, scheduler, claim):
+        began = time.monotonic()
+        for each in part.measurements():
+            print(report.line(each), flush=True)
+            added = each.ours
+            yield each
+        print(f'  ({time.monotonic() - began:.0f} s)', flush=True)
+    for each in spawn.measurements(added, without_stack):
+        print(report.line(each), flush=True)
+        yield each
+
+
+if __name__ == '__main__':
+    sys.exit(main())

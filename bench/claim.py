@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The claim beside Nova's own, and the application to control groups.
+
+The claim is all that ``instance_claim`` does under the tracker's lock, but
+for saving instance and compute node and telling Placement, which Nova does
+just as well without us: these are fakes that do nothing.
+"""
+
+from collections.abc import Iterator
+import contextlib
+import types
+from unittest import mock
+import uuid
+
+from nova import context as nova_context
+from nova import objects
+from nova.compute import claims as nova_claims
+from nova.compute import resource_tracker as nova_tracker
+from nova.compute import utils as compute_utils
+from nova.compute import vm_states
+
+from bench import control_groups
+from bench import examples
+from bench import measure
+from bench import nova as bench_nova
+from nova_rt import shares
+from nova_rt.compute import claims
+from nova_rt.compute import held
+from nova_rt.compute import resource_tracker
+from nova_rt.virt import host as virt_host
+
+PCPUS = 64
+SERVERS = 32
+ROUNDS = 40
+US = 1e6
+NODE = 'host0'
+
+
+def measurements() -> Iterator[measure.Measurement]:
+    """Yield claim, application, and what both add to Nova's own work."""
+    with bench_nova.running(), _nothing_saved():
+        seconds = _claims()
+    yield measure.compared(
+        f'claim, {PCPUS} pCPUs, {SERVERS} servers', 'Nova\'s claim',
+        seconds['ours'], seconds['theirs'], 'µs', US,
+        notes={'database and Placement': 'fakes that do nothing'})
+    applied = control_groups.apply(ROUNDS)
+    yield measure.Measurement(
+        f'apply, {applied.where}', 'µs', measure.Spread.of(
+            [each * US for each in applied.seconds]), notes=applied.notes)
+    added = measure.Spread.of([
+        (ours - theirs + apply) * US for ours, theirs, apply
+        in zip(seconds['ours'], seconds['theirs'], applied.seconds,
+               strict=True)])
+    yield measure.Measurement(
+        'claim + apply, added to Nova\'s', 'µs', added,
+        aims=(measure.Aim('under 2 ms', added.median < 2000),))
+
+
+def _claims() -> dict[str, list[float]]:
+    """Return the seconds of our claims and of Nova's."""
+    theirs = _Claimant(nova_tracker.ResourceTracker, nova_claims.Claim)
+    ours = _Claimant(resource_tracker.RTResourceTracker, claims.RTClaim)
+    seconds = measure.in_turn(
+        {'ours': ours.claim, 'theirs': theirs.claim}, ROUNDS,
+        before={'ours': ours.prepare, 'theirs': theirs.prepare})
+    if ours.instance.system_metadata.keys() != {held.PCPUS}:
+        raise RuntimeError('The claim chose no pCPUs.')
+    return seconds
+
+
+class _Claimant:
+    """A tracker of a host with servers, and what claims on it."""
+
+    def __init__(self, tracker: type[nova_tracker.ResourceTracker],
+                 claim: type[nova_claims.Claim]) -> None:
+        self._claim_class = claim
+        self._context = nova_context.get_admin_context()
+        self._claimed: nova_claims.Claim | None = None
+        empty = shares.HostShares.empty((examples.CAP,) * PCPUS)
+        self._tracker = tracker(NODE, types.SimpleNamespace(
+            reservations=virt_host.ReservationHost(None, empty),
+            node_is_available=lambda node: True), object())
+        self._tracker.compute_nodes[NODE] = _compute_node()
+        for _ in range(SERVERS):
+            self._claimed = None
+            self.prepare()
+            self.claim()
+        self._claimed = None
+
+    def prepare(self) -> None:
+        """Give the last claim back, and have a new server."""
+        if self._claimed is not None:
+            self._claimed.abort()
+        self.instance = _instance()
+        nova_claims.Claim = self._claim_class
+
+    def claim(self) -> None:
+        """Claim for the server."""
+        self._claimed = self._tracker.instance_claim(
+            self._context, self.instance, NODE, {})
+
+
+@contextlib.contextmanager
+def _nothing_saved() -> Iterator[None]:
+    with contextlib.ExitStack() as patches:
+        for target, name in (
+                (objects.Instance, 'save'), (objects.ComputeNode, 'save'),
+                (nova_tracker.ResourceTracker, '_update_to_placement'),
+                (compute_utils, 'is_volume_backed_instance')):
+            patches.enter_context(
+                mock.patch.object(target, name, _do_nothing))
+        # Each of the two puts its own here.
+        patches.enter_context(
+            mock.patch.object(nova_claims, 'Claim', nova_claims.Claim))
+        yield
+
+
+def _do_nothing(*args: object, **kwargs: object) -> None:
+    pass
+
+
+def _compute_node() -> objects.ComputeNode:
+    return objects.ComputeNode(
+        id=1, uuid=str(uuid.uuid4()), host=NODE, hypervisor_hostname=NODE,
+        vcpus=PCPUS, vcpus_used=0, memory_mb=262_144, memory_mb_used=0,
+        free_ram_mb=262_144, local_gb=1000, local_gb_used=0,
+        free_disk_gb=1000, disk_available_least=1000, running_vms=0,
+        current_workload=0, numa_topology=None, stats={},
+        pci_device_pools=objects.PciDevicePoolList(objects=[]))
+
+
+def _instance() -> objects.Instance:
+    asked = examples.with_reservation(examples.WANTED)
+    return objects.Instance(
+        uuid=str(uuid.uuid4()), flavor=asked, instance_type_id=1,
+        host=None, node=None, launched_on=None, numa_topology=None,
+        pci_requests=objects.InstancePCIRequests(requests=[]),
+        pci_devices=objects.PciDeviceList(objects=[]), resources=None,
+        vcpus=asked.vcpus, memory_mb=asked.memory_mb, root_gb=asked.root_gb,
+        ephemeral_gb=0, vm_state=vm_states.BUILDING, task_state=None,
+        os_type=None, project_id='bench', user_id='bench', image_ref='bench',
+        system_metadata={}, metadata={}, deleted=False)

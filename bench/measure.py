@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times of things that are compared, taken in turn within one run.
+
+The machine need not be quiet: what disturbs one disturbs the other, the order
+changes from round to round, and a ratio is taken within each round.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import gc
+import statistics
+import time
+from typing import Any
+
+Action = Callable[[], object]
+
+
+@dataclasses.dataclass(frozen=True)
+class Spread:
+    """Median and range of repeated measurements of one thing."""
+
+    median: float
+    min: float
+    max: float
+
+    @classmethod
+    def of(cls, samples: Sequence[float]) -> 'Spread':
+        """Return the spread of at least one sample."""
+        return cls(statistics.median(samples), min(samples), max(samples))
+
+
+@dataclasses.dataclass(frozen=True)
+class Aim:
+    """What was aimed at, and whether it was met."""
+
+    text: str
+    met: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement:
+    """One thing measured, and what it is compared with.
+
+    :ivar name: what was measured
+    :ivar unit: of ``ours`` and ``theirs``
+    :ivar ours: with nova-rt
+    :ivar beside: what a user would otherwise have
+    :ivar theirs: the same for that
+    :ivar ratio: ours over theirs
+    """
+
+    name: str
+    unit: str
+    ours: Spread
+    beside: str = ''
+    theirs: Spread | None = None
+    ratio: Spread | None = None
+    aims: tuple[Aim, ...] = ()
+    notes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def in_turn(actions: Mapping[str, Action], rounds: int,
+            clock: Callable[[], float] = time.process_time,
+            before: Mapping[str, Action] | None = None,
+            ) -> dict[str, list[float]]:
+    """Return the seconds that each action took in each round.
+
+    Each runs once before, unmeasured. Garbage of one is not collected at the
+    expense of the next; what was there before is left out of it.
+
+    :param clock: CPU time of the process by default, which other processes
+        on the machine do not lengthen
+    :param before: what to do, unmeasured, each time before one of them
+    """
+    before = before or {}
+    for name, action in actions.items():
+        before.get(name, _nothing)()
+        action()
+    gc.collect()
+    gc.freeze()
+    seconds: dict[str, list[float]] = {name: [] for name in actions}
+    for number in range(rounds):
+        names = list(actions) if number % 2 else list(reversed(actions))
+        for name in names:
+            before.get(name, _nothing)()
+            gc.collect()
+            began = clock()
+            actions[name]()
+            seconds[name].append(clock() - began)
+    gc.unfreeze()
+    return seconds
+
+
+def _nothing() -> None:
+    pass
+
+
+def repeated(action: Action, times: int) -> Action:
+    """Return an action that is this one so many times."""
+    def loop() -> None:
+        for _ in range(times):
+            action()
+    return loop
+
+
+def compared(name: str, beside: str, ours: Sequence[float],
+             theirs: Sequence[float], unit: str, scale: float,
+             **more: Any) -> Measurement:
+    """Return the measurement of two series from the same rounds.
+
+    :param scale: units in one second, over the number of things done in it
+    :param more: further fields
+    """
+    return Measurement(
+        name, unit, Spread.of([each * scale for each in ours]), beside,
+        Spread.of([each * scale for each in theirs]),
+        Spread.of([one / other for one, other
+                   in zip(ours, theirs, strict=True)]), **more)
+
+
+def with_aims(found: Measurement, *aims: Aim) -> Measurement:
+    """Return a measurement with what was aimed at."""
+    return dataclasses.replace(found, aims=aims)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nova in this process, on its own fixtures, with the log level of a service."""
+
+from collections.abc import Iterator
+import contextlib
+import logging
+
+from nova_rt.tests.functional import base
+
+
+class _Case(base.ReservationTestCase):
+    """Options, databases (SQLite in memory) and one cell."""
+
+    def runTest(self):
+        """Nothing: the fixtures are wanted, not a test."""
+
+
+@contextlib.contextmanager
+def running(case: type[base.ReservationTestCase] = _Case,
+            ) -> Iterator[base.ReservationTestCase]:
+    """Enter the fixtures of a test case, which has a method ``runTest``.
+
+    They format every debug message; a service does not, so neither do we.
+    """
+    entered = case('runTest')
+    try:
+        entered.setUp()
+        logging.disable(logging.DEBUG)
+        yield entered
+    finally:
+        logging.disable(logging.NOTSET)
+        entered.doCleanups()

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choosing pCPUs, and a host's way into ``ComputeNode.stats`` and back."""
+
+from collections.abc import Iterator
+import functools
+
+from nova.virt import hardware
+from oslo_serialization import jsonutils
+
+from bench import examples
+from bench import measure
+from nova_rt import policies
+from nova_rt import shares
+
+PCPUS = (64, 256)
+ROUNDS = 15
+TIMES = 50
+PER_ACTION_US = 1e6 / TIMES
+
+
+def measurements() -> Iterator[measure.Measurement]:
+    """Yield one for each size, policy and direction."""
+    for pcpus in PCPUS:
+        yield from _policies(pcpus)
+        yield from _stats(pcpus)
+
+
+def _policies(pcpus: int) -> Iterator[measure.Measurement]:
+    host = examples.used_host(pcpus, seed=1)
+    beside = 'numa_fit_instance_to_host'
+    actions: dict[str, measure.Action] = {
+        policy: functools.partial(
+            policies.place, host, examples.WANTED, policy)
+        for policy in policies.POLICIES}
+    actions[beside] = functools.partial(
+        hardware.numa_fit_instance_to_host,
+        examples.numa_topology(
+            pcpus, cells=4, pinned=examples.pinned_pcpus(pcpus, seed=1)),
+        examples.request(examples.dedicated(
+            examples.WANTED.vcpus)).numa_topology, provider_mapping={})
+    for name, action in actions.items():
+        if not action():
+            raise RuntimeError(f'{name} found no room on {pcpus} pCPUs.')
+    seconds = _in_turn(actions)
+    for policy in policies.POLICIES:
+        yield measure.compared(
+            f'place, {policy}, {pcpus} pCPUs', f'Nova\'s {beside}',
+            seconds[policy], seconds[beside], 'µs', PER_ACTION_US)
+
+
+def _stats(pcpus: int) -> Iterator[measure.Measurement]:
+    host = examples.used_host(pcpus, seed=1)
+    packed = shares.to_stats(host)
+    plain = {'capacity': host.capacity, 'used': host.used}
+    text = jsonutils.dumps(plain)
+    seconds = _in_turn({
+        'pack': functools.partial(shares.to_stats, host),
+        'unpack': functools.partial(shares.from_stats, packed),
+        'dumps': functools.partial(jsonutils.dumps, plain),
+        'loads': functools.partial(jsonutils.loads, text)})
+    for ours, theirs in (('pack', 'dumps'), ('unpack', 'loads')):
+        yield measure.compared(
+            f'{ours} stats, {pcpus} pCPUs', f'JSON {theirs}',
+            seconds[ours], seconds[theirs], 'µs', PER_ACTION_US,
+            notes={'bytes': sum(map(len, packed.values())),
+                   'bytes as JSON': len(text)})
+
+
+def _in_turn(actions: dict[str, measure.Action]) -> dict[str, list[float]]:
+    return measure.in_turn(
+        {name: measure.repeated(action, TIMES)
+         for name, action in actions.items()}, ROUNDS)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measurements as a table and as JSON."""
+
+from collections.abc import Iterable
+import dataclasses
+import datetime
+import importlib.metadata
+import json
+import os
+from pathlib import Path
+import platform
+import re
+import sqlite3
+from typing import Any
+
+from bench import measure
+
+VERSIONS = ('nova-rt', 'nova', 'SQLAlchemy', 'oslo.versionedobjects',
+            'oslo.messaging', 'openstack-placement')
+HEADER = (f'{"what":48} {"median":>9} {"min":>9} {"max":>9}    '
+          f'{"beside":>9} {"ratio":>7} {"(min":>7} {"max)":>6}  aims')
+
+
+def line(found: measure.Measurement) -> str:
+    """Return one row of the table."""
+    ours = found.ours
+    row = (f'{found.name:48} {ours.median:9.2f} {ours.min:9.2f} '
+           f'{ours.max:9.2f} {found.unit}')
+    if found.theirs and found.ratio:
+        row += (f' {found.theirs.median:9.2f} {found.ratio.median:7.3f} '
+                f'({found.ratio.min:6.3f} {found.ratio.max:6.3f})')
+    for aim in found.aims:
+        row += f'  {aim.text}: {"met" if aim.met else "MISSED"}'
+    if found.beside:
+        row += f'  [beside: {found.beside}]'
+    return row
+
+
+def write(path: Path, found: Iterable[measure.Measurement]) -> None:
+    """Write the measurements with what they were taken on."""
+    path.write_text(json.dumps({
+        'time': datetime.datetime.now(datetime.UTC).isoformat(
+            timespec='seconds'),
+        'machine': machine(),
+        'versions': {name: importlib.metadata.version(name)
+                     for name in VERSIONS},
+        'measurements': [dataclasses.asdict(each) for each in found],
+    }, indent=1, ensure_ascii=False) + '\n')
+
+
+def machine() -> dict[str, Any]:
+    """Return what the times depend on."""
+    model = re.search(r'model name\s*: (.*)',
+                      Path('/proc/cpuinfo').read_text())
+    memory = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
+    return {
+        'cpu': model[1] if model else platform.machine(),
+        'cpus': os.cpu_count(),
+        'memory_gib': round(memory / 2 ** 30, 1),
+        'kernel': platform.release(),
+        'python': platform.python_version(),
+        'sqlite': sqlite3.sqlite_version,
+        'load_average': os.getloadavg(),
+    }
