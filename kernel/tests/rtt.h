@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the test programs share. Times are in ns unless a name says _us. */
+#ifndef RTT_H
+#define RTT_H
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define MS 1000000LL
+#define SEC 1000000000LL
+#define ANY_CPU (-1)
+
+int64_t now(void);
+int64_t cputime(void);
+void sleep_until(int64_t t);
+void burn(int64_t cpu_ns);
+
+/* End the program: the set-up, not the kernel under test, is at fault. */
+void die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+/* The kernel cannot be asked this: not a failure. */
+void skip(const char *why) __attribute__((noreturn));
+
+/* Groups are named by their path under the cgroup mount, "" is the root. */
+bool cg_is_v2(void);
+bool cg_has(const char *file);
+int cg_write(const char *group, const char *file, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+int cg_read(const char *group, const char *file, char *buf, int size);
+int cg_make(const char *group);
+int cg_remove(const char *group);
+int cg_enter(const char *group, pid_t pid);
+/* Set the same runtime everywhere; returns 0 or an errno. */
+int cg_set_rt(const char *group, int64_t runtime_us, int64_t period_us);
+/* Set one runtime per CPU; returns 0 or an errno. */
+int cg_set_rt_cpus(const char *group, const int64_t *runtime_us, int n, int64_t period_us);
+
+/* What the kernel has promised on every CPU, as text to compare. */
+void bandwidth(char *buf, int size);
+
+int set_policy(pid_t pid, int policy, int prio);
+int set_deadline(pid_t pid, int64_t runtime, int64_t period);
+void set_cpu(pid_t pid, int cpu);
+int nr_cpus(void);
+void *shared(size_t size);
+
+int share_main(int argc, char **argv);
+int errno_main(int argc, char **argv);
+int change_main(int argc, char **argv);
+int taskset_main(int argc, char **argv);
+int pipeline_main(int argc, char **argv);
+int churn_main(int argc, char **argv);
+int stress_main(int argc, char **argv);
+int overhead_main(int argc, char **argv);
+
+#endif
