@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# Bootstraps tox and the Debian packages, then calls tox. See "make help".
+
+PYTHON ?= /usr/bin/python3
+MODE ?= auto
+KEEP ?=
+
+.PHONY: help demo test test-kernel unit functional e2e pep8 mypy bench docs clean
+
+help:  ## show this list
+	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
+	    sed -E 's/^([a-z0-9 -]+):.*## /  make \1\t/' | expand -t 44
+
+demo:  ## run the demo (KEEP=1: leave it running; MODE=embedded|real)
+	@PYTHON=$(PYTHON) tools/prepare stack
+	@.venv/bin/tox run -q -e nova,demo -- --mode $(MODE) $(if $(KEEP),--keep)
+
+test:  ## run all tests; the last line counts them
+	@PYTHON=$(PYTHON) tools/prepare stack docs
+	@.venv/bin/python tools/run-tests pep8 mypy unit functional e2e docs
+
+unit functional pep8 mypy:  ## run one kind of check
+	@PYTHON=$(PYTHON) tools/prepare
+	@.venv/bin/tox run -e nova,$@
+
+e2e bench:  ## run the end-to-end tests, or measure, on a real stack (root)
+	@PYTHON=$(PYTHON) tools/prepare stack
+	@.venv/bin/tox run -e nova,$@
+
+test-kernel:  ## build our kernel and run its tests in QEMU (root, long)
+	@kernel/test
+
+docs:  ## build documentation and release notes into doc/build
+	@PYTHON=$(PYTHON) tools/prepare docs
+	@.venv/bin/tox run -e nova,$@
+
+clean:  ## stop what was left running, remove what was built
+	@for dir in run/*/site.json; do \
+	    [ ! -e "$$dir" ] || .tox/nova/bin/python -m stack \
+	        --run-dir "$${dir%/site.json}" down; done
+	rm -rf .venv .tox build doc/build releasenotes/build run *.egg-info
