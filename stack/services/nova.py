@@ -78,6 +78,7 @@ def _common(site: Site) -> dict[str, dict[str, object]]:
             'rpc_response_timeout': 30,
             # A service that was just restarted counts as up soon.
             'report_interval': 2,
+            'service_down_time': 600,
             # Periodic tasks begin at once; a stop does not wait for them.
             'periodic_fuzzy_delay': 0,
             'graceful_shutdown_timeout': 2,
