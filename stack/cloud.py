@@ -2,7 +2,6 @@
 """The whole stack: up, down, and what it looks like."""
 
 from collections.abc import Callable
-from collections.abc import Iterable
 from collections.abc import Iterator
 import contextlib
 import logging
@@ -18,6 +17,7 @@ from stack.service import Service
 from stack.service import Site
 from stack.services import ALL
 from stack.services import keystone
+from stack.services import MORE
 
 # These start containers or use those below them, so they stop first.
 FIRST_TO_STOP = ('nova-compute', 'nova-conductor', 'nova-scheduler')
@@ -27,17 +27,16 @@ class Cloud:
     """One stack in one run directory.
 
     :param site: where and how.
-    :param services: the parts; ``services.ALL`` unless given.
     :param report: called with a part's name and how many seconds it took.
     """
 
     def __init__(
         self, site: Site,
-        services: Iterable[type[Service]] = ALL,
         report: graph.Report = lambda name, seconds: None,
     ) -> None:
         self.site = site
-        self._services = [service(site) for service in services]
+        self._services: list[Service] = [service(site) for service in (
+            *ALL, *(each for name in site.more for each in MORE[name]))]
         self._report = report
 
     def up(self) -> None:
@@ -47,7 +46,8 @@ class Cloud:
         """
         host.check()
         self.site.rundir.create(
-            compute=self.site.compute, nova_rt=self.site.nova_rt)
+            compute=self.site.compute, nova_rt=self.site.nova_rt,
+            more=self.site.more)
         logging.basicConfig(
             filename=self.site.rundir.logs / 'launcher.log', force=True)
         try:

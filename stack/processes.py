@@ -43,7 +43,7 @@ class Processes:
         """
         if self._closed.is_set():
             raise StackError('The stack is being stopped.')
-        full = {**os.environ, **(env or {}), MARK: str(self._rundir.path)}
+        full = {**_inherited(), **(env or {}), MARK: str(self._rundir.path)}
         with open(self._rundir.logs / f'{name}.log', 'ab') as log:
             try:
                 process = subprocess.Popen(
@@ -164,3 +164,12 @@ def send(pid: int, sign: int) -> None:
     """Send a signal; a process that is gone is no error."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, sign)
+
+
+def _inherited() -> dict[str, str]:
+    """Return the environment, but what a shell has set up for OpenStack.
+
+    The variables of a client or of Nova's tests are not for the services.
+    """
+    return {name: value for name, value in os.environ.items()
+            if not name.startswith('OS_')}

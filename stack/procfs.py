@@ -17,15 +17,20 @@ class Stat:
 
 
 def stat(pid: int) -> Stat | None:
-    """Return the process, or None if there is none or only its zombie."""
+    """Return the process, or None if there is none or only its zombie.
+
+    A zombie whose other threads still end keeps its files and ports.
+    """
     try:
         text = Path(f'/proc/{pid}/stat').read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
     # The command, in parentheses, may hold anything, spaces included.
     fields = text.rpartition(')')[2].split()
-    found = Stat(pid, fields[0], int(fields[3]), int(fields[19]))
-    return None if found.state in 'ZX' else found
+    state, threads = fields[0], int(fields[17])
+    if state == 'X' or (state == 'Z' and threads <= 1):
+        return None
+    return Stat(pid, state, int(fields[3]), int(fields[19]))
 
 
 def all_processes() -> Iterator[Stat]:

@@ -2,9 +2,11 @@
 """The run directory: every file of one stack, and what a later call needs."""
 
 from contextlib import ExitStack
+from contextlib import suppress
 import json
 import os
 from pathlib import Path
+import random
 import secrets
 import shutil
 import socket
@@ -18,8 +20,10 @@ LONGEST_PATH = 80
 
 PORTS = (
     'mariadb', 'epmd', 'rabbitmq', 'rabbitmq-cluster', 'keystone',
-    'placement', 'glance', 'neutron', 'nova-api',
+    'placement', 'glance', 'neutron', 'nova-api', 'heat-api',
+    'tacker-server',
 )
+PORT_RANGE = range(20_000, 32_768)
 
 
 class RunDir:
@@ -101,11 +105,19 @@ class RunDir:
 
 
 def _free_ports(names: tuple[str, ...]) -> dict[str, int]:
-    """Choose one free loopback port for each name, all held at once."""
+    """Choose one free loopback port for each name, all held at once.
+
+    Below those that the kernel gives to clients: one of these could hold the
+    port of a service while that is restarted.
+    """
+    candidates = iter(random.sample(PORT_RANGE, len(PORT_RANGE)))
     with ExitStack() as held:
         ports = {}
         for name in names:
-            holder = held.enter_context(socket.socket())
-            holder.bind(('127.0.0.1', 0))
-            ports[name] = holder.getsockname()[1]
+            for port in candidates:
+                holder = held.enter_context(socket.socket())
+                with suppress(OSError):
+                    holder.bind(('127.0.0.1', port))
+                    ports[name] = port
+                    break
         return ports

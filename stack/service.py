@@ -8,6 +8,7 @@ import contextlib
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
+import shlex
 import socket
 import sys
 import time
@@ -29,12 +30,14 @@ class Site:
     :ivar compute: the command that runs as compute service.
     :ivar nova_rt: whether nova-rt's parts are put into Nova's configuration.
     :ivar nova_conf: options that win over ours in nova.conf.
+    :ivar more: what is added to the stack, by the names in services.MORE.
     """
 
     rundir: RunDir
     compute: str = 'nova-rt-compute'
     nova_rt: bool = True
     nova_conf: ini.Sections = field(default_factory=dict)
+    more: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.processes = Processes(self.rundir)
@@ -47,7 +50,8 @@ class Site:
         """
         started = rundir.site()
         return cls(rundir, started.get('compute', ''),
-                   started.get('nova_rt', True))
+                   started.get('nova_rt', True),
+                   more=started.get('more', ()))
 
     @property
     def password(self) -> str:
@@ -175,12 +179,17 @@ class WsgiService(Service):
             '--die-on-term', '--enable-threads', '--lazy-apps',
             '--http-socket', f'127.0.0.1:{self.site.port(self.name)}',
             '--module', f'{self.application}:application',
+            '--pyargv', shlex.join(self.arguments()),
             '--virtualenv', sys.prefix, '--processes', '1',
             '--threads', str(self.threads), '--buffer-size', '65535',
             # It closes each connection, and clients should know.
             '--add-header', 'Connection: close',
             '--disable-logging', '--worker-reload-mercy', '2',
         )
+
+    def arguments(self) -> Sequence[str]:
+        """Return what the application finds as its command line."""
+        return ()
 
     def ready(self) -> bool:
         """Whether the application answers."""

@@ -42,11 +42,11 @@ def openrc(site: Site, user: str = 'admin') -> dict[str, str]:
     }
 
 
-def connect(site: Site) -> session.Session:
-    """Return a session of the administrator."""
+def connect(site: Site, user: str = 'admin') -> session.Session:
+    """Return a session of a user, in the project of the same name."""
     return session.Session(auth=v3.Password(
-        auth_url=site.url('keystone', '/v3'), username='admin',
-        password=site.password, project_name='admin',
+        auth_url=site.url('keystone', '/v3'), username=user,
+        password=site.password, project_name=user,
         user_domain_name='Default', project_domain_name='Default'))
 
 
@@ -87,6 +87,7 @@ class KeystoneKeys(Service):
             'database': {'connection': self.site.database('keystone')},
             'token': {'provider': 'fernet', 'expiration': 86400},
             'fernet_tokens': {'key_repository': data / 'fernet-keys'},
+            'fernet_receipts': {'key_repository': data / 'fernet-keys'},
             'credential': {'key_repository': data / 'credential-keys'},
             # A password that is random needs no slow hash.
             'identity': {'password_hash_rounds': 4},
@@ -144,32 +145,69 @@ class Catalogue(Service):
 
     def start(self) -> None:
         """Create the services' users and addresses, and the user demo."""
-        self._client = connect(self.site)
-        self._roles = {
-            role['name']: role['id'] for role in self._client.get(
-                '/roles', endpoint_filter=_IDENTITY).json()['roles']}
-        self._user('demo', self._project('demo'), 'member')
-        project = self._project('service')
-        for kind, name, port, path in SERVICES:
-            self._user(name, project, 'admin', 'service')
-            service = self._post('service', name=name, type=kind)
-            self._post(
-                'endpoint', service_id=service, interface='public',
-                region_id=REGION, url=self.site.url(port, path))
+        identity = Identity(self.site)
+        identity.create_user('demo', identity.create_project('demo'), 'member')
+        identity.create_project('service')
+        for entry in SERVICES:
+            identity.create_service(*entry)
 
-    def _project(self, name: str) -> str:
-        return self._post('project', name=name, domain_id='default')
 
-    def _user(self, name: str, project: str, *roles: str) -> None:
-        user = self._post(
-            'user', name=name, password=self.site.password,
+class Identity:
+    """What the administrator creates through the identity API."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._client = connect(site)
+
+    def create_service(
+            self, kind: str, name: str, port: str, path: str) -> None:
+        """Create a service with its user and its address.
+
+        :param port: the name of its port.
+        :param path: of its address in the catalogue.
+        """
+        project = self._found('project', 'service')
+        self.create_user(name, project, 'admin', 'service')
+        service = self._create('service', name=name, type=kind)
+        self._create(
+            'endpoint', service_id=service, interface='public',
+            region_id=REGION, url=self._site.url(port, path))
+
+    def create_project(self, name: str) -> str:
+        """Create a project and return its id."""
+        return self._create('project', name=name, domain_id='default')
+
+    def create_user(self, name: str, project: str, *roles: str) -> None:
+        """Create a user with roles in a project."""
+        user = self._create(
+            'user', name=name, password=self._site.password,
             domain_id='default', default_project_id=project)
         for role in roles:
-            self._client.put(
-                f'/projects/{project}/users/{user}/roles/'
-                f'{self._roles[role]}', endpoint_filter=_IDENTITY)
+            self._grant(f'/projects/{project}', user, role)
 
-    def _post(self, kind: str, **body: str) -> str:
+    def create_role(self, name: str) -> None:
+        """Create a role."""
+        self._create('role', name=name)
+
+    def create_domain(self, name: str, administrator: str) -> None:
+        """Create a domain and, in it, its administrator."""
+        domain = self._create('domain', name=name)
+        user = self._create(
+            'user', name=administrator, password=self._site.password,
+            domain_id=domain)
+        self._grant(f'/domains/{domain}', user, 'admin')
+
+    def _grant(self, where: str, user: str, role: str) -> None:
+        self._client.put(
+            f'{where}/users/{user}/roles/{self._found("role", role)}',
+            endpoint_filter=_IDENTITY)
+
+    def _found(self, kind: str, name: str) -> str:
+        answer = self._client.get(
+            f'/{kind}s?name={name}', endpoint_filter=_IDENTITY)
+        return str(answer.json()[f'{kind}s'][0]['id'])
+
+    def _create(self, kind: str, **body: str) -> str:
         answer = self._client.post(
             f'/{kind}s', json={kind: body}, endpoint_filter=_IDENTITY)
         return str(answer.json()[kind]['id'])

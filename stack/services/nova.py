@@ -82,6 +82,8 @@ def _common(site: Site) -> dict[str, dict[str, object]]:
             # Periodic tasks begin at once; a stop does not wait for them.
             'periodic_fuzzy_delay': 0,
             'graceful_shutdown_timeout': 2,
+            # There is only one.
+            'allow_resize_to_same_host': True,
         },
         'api': {'auth_strategy': 'keystone'},
         'wsgi': {

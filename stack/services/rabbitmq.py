@@ -6,8 +6,24 @@ from collections.abc import Sequence
 from pathlib import Path
 import socket
 
+import amqp
+
 from stack.service import listens
 from stack.service import Service
+from stack.service import Site
+
+
+def is_read(site: Site, queue: str) -> bool:
+    """Whether somebody reads a queue; what is sent before is lost."""
+    with amqp.Connection(
+            host=f'127.0.0.1:{site.port("rabbitmq")}', userid='openstack',
+            password=site.password) as connection:
+        try:
+            declared = connection.channel().queue_declare(
+                queue, passive=True)
+        except amqp.exceptions.NotFound:
+            return False
+    return bool(declared.consumer_count)
 
 
 class Epmd(Service):
