@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares what kernel, ledger, Nova and Placement each say of one host.
+
+Nova's instances are what the others are compared with: they say what was
+promised to whom. Where it matters who is right, the server's owner is: nothing
+that a container has is ever called too much for a repair to take away.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import enum
+
+from nova_rt import bandwidth
+from nova_rt import ledger
+from nova_rt import reservation
+from nova_rt import shares
+
+
+class Kind(enum.StrEnum):
+    """What differs. The values are what scripts may rely on."""
+
+    KERNEL_LACKS = 'kernel-lacks'
+    KERNEL_EXCEEDS = 'kernel-exceeds'
+    KERNEL_STRANGER = 'kernel-stranger'
+    KERNEL_KEEPS = 'kernel-keeps'
+    CLAIM_MISSING = 'claim-missing'
+    LEDGER_DIFFERS = 'ledger-differs'
+    PLACEMENT_LACKS = 'placement-lacks'
+    PLACEMENT_EXCEEDS = 'placement-exceeds'
+    PLACEMENT_ORPHAN = 'placement-orphan'
+    PLACEMENT_UNKNOWN = 'placement-unknown'
+    INVENTORY_DIFFERS = 'inventory-differs'
+    FLAVOR_SILENT = 'flavor-silent'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Server:
+    """What Nova tells of a server that has to do with the host.
+
+    :ivar wanted: its reservation, None without one
+    :ivar holdings: all that it holds here: its own, and a side of a move
+    :ivar runs: what its container here has to have; None if it has none here
+        or Nova is about to start or stop it
+    :ivar misses_claim: it is here with a reservation, but holds no pCPUs
+    :ivar promises: what Placement has to have promised here, by consumer;
+        None while Nova is changing that
+    :ivar flavor_silent: its own flavor does not name its share
+    """
+
+    uuid: str
+    wanted: reservation.Reservation | None = None
+    holdings: tuple[ledger.Holding, ...] = ()
+    runs: ledger.Holding | None = None
+    misses_claim: bool = False
+    promises: Mapping[str, int] | None = None
+    flavor_silent: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kernel:
+    """What the kernel holds. Bandwidths by pCPU.
+
+    :ivar containers: by server, those that run
+    :ivar others: by group, those that hold something and are no container
+    :ivar kept: what the groups above hold that nothing below them does
+    """
+
+    containers: Mapping[str, Sequence[int]]
+    others: Mapping[str, Sequence[int]] = dataclasses.field(
+        default_factory=dict)
+    kept: Sequence[int] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placement:
+    """What Placement says of the host's provider.
+
+    :ivar capacity: total less what is reserved, None without an inventory
+    :ivar promised: by consumer
+    :ivar orphans: the consumers that have no business there, as Nova says
+    :ivar unknown: the consumers that Nova does not know (yet)
+    """
+
+    capacity: int | None
+    promised: Mapping[str, int]
+    orphans: frozenset[str] = frozenset()
+    unknown: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Drift:
+    """One thing that differs, and what a repair does about it.
+
+    :ivar subject: a server, a consumer or a group
+    :ivar remedy: what ``--heal`` does; empty if it does nothing
+    """
+
+    kind: Kind
+    subject: str
+    sentence: str
+    remedy: str = ''
+
+
+def compare(empty: shares.HostShares, servers: Iterable[Server],
+            kernel: Kernel | None, told: shares.HostShares | None,
+            placement: Placement) -> list[Drift]:
+    """Return everything in which the four differ; best an empty list.
+
+    :param empty: the host without any reservation
+    :param kernel: None where the host offers no reservations
+    :param told: the ledger, as nova-rt-compute has told it
+    """
+    servers = list(servers)
+    drifts = [each for server in servers for each in _claim(server)]
+    if kernel is not None:
+        drifts += _kernel(empty, servers, kernel)
+    drifts += _ledger(empty, servers, told)
+    drifts += _placement(empty, servers, placement)
+    return drifts
+
+
+def _claim(server: Server) -> Iterable[Drift]:
+    if server.misses_claim:
+        yield Drift(
+            Kind.CLAIM_MISSING, server.uuid,
+            'The server has a reservation but no claim on pCPUs, so it cannot '
+            'be started: resize or migrate it, or shelve and unshelve it.',
+            'notes the pCPUs that its container has, if it runs')
+    if server.flavor_silent:
+        yield Drift(
+            Kind.FLAVOR_SILENT, server.uuid,
+            "The server's own flavor does not name its share: nova-manage "
+            'placement heal_allocations would not restore it.',
+            'writes the share into the flavor')
+
+
+def _kernel(empty: shares.HostShares, servers: Iterable[Server],
+            kernel: Kernel) -> Iterable[Drift]:
+    known = {server.uuid: server for server in servers}
+    for server in known.values():
+        if server.runs is not None:
+            yield from _container(empty, server.uuid, server.runs,
+                                  kernel.containers.get(server.uuid))
+    for uuid, has in kernel.containers.items():
+        if any(has) and (uuid not in known or not known[uuid].holdings):
+            yield Drift(
+                Kind.KERNEL_STRANGER, uuid,
+                f'A container has {_most(has)} of a pCPU, but Nova has no such '
+                'server with a reservation here: end its domain with virsh if '
+                'nobody needs it.')
+    for group, has in kernel.others.items():
+        yield Drift(
+            Kind.KERNEL_STRANGER, f'/{group}',
+            f'The control group has {_most(has)} of a pCPU, but is no '
+            'container of Nova: end what runs there, or give it no real-time '
+            'runtime.')
+    if any(kernel.kept):
+        yield Drift(
+            Kind.KERNEL_KEEPS, '',
+            f'The groups above the containers keep {_most(kernel.kept)} of a '
+            'pCPU that no container has: it is missing elsewhere.',
+            'takes it back')
+
+
+def _container(empty: shares.HostShares, uuid: str, holding: ledger.Holding,
+               has: Sequence[int] | None) -> Iterable[Drift]:
+    wanted = empty.add(holding.reservation, holding.pcpus).used
+    if has is None:
+        yield Drift(
+            Kind.KERNEL_LACKS, uuid,
+            'Nova says that the server runs, but it has no container: start '
+            'it again.')
+        return
+    lacks = [w - h for w, h in zip(wanted, has, strict=True)]
+    if max(lacks) > 0:
+        pcpu = lacks.index(max(lacks))
+        yield Drift(
+            Kind.KERNEL_LACKS, uuid,
+            f'The container has {bandwidth.percent(has[pcpu])} of pCPU {pcpu}, '
+            f'but its reservation is {bandwidth.percent(wanted[pcpu])}.',
+            'gives it its reservation')
+    elif min(lacks) < 0:
+        pcpu = lacks.index(min(lacks))
+        yield Drift(
+            Kind.KERNEL_EXCEEDS, uuid,
+            f'The container has {bandwidth.percent(has[pcpu])} of pCPU {pcpu}, '
+            f'more than its reservation of {bandwidth.percent(wanted[pcpu])}: '
+            'it keeps that until its server is rebooted.')
+
+
+def _ledger(empty: shares.HostShares, servers: Iterable[Server],
+            told: shares.HostShares | None) -> Iterable[Drift]:
+    used = empty.add_all(
+        (holding.reservation.bandwidth, holding.pcpus)
+        for server in servers for holding in server.holdings).used
+    if told is None or told.used != used or told.capacity != empty.capacity:
+        yield Drift(
+            Kind.LEDGER_DIFFERS, '',
+            f'The ledger has {_by_pcpu(told.used if told else None)}, but '
+            f'the servers hold {_by_pcpu(used)}: nova-rt-compute derives it '
+            'anew with every periodic update; restart it if that does not '
+            'help.')
+
+
+def _placement(empty: shares.HostShares, servers: Iterable[Server],
+               placement: Placement) -> Iterable[Drift]:
+    if placement.capacity != empty.rt_share:
+        has = ('nothing' if placement.capacity is None
+               else _cpus(placement.capacity))
+        yield Drift(
+            Kind.INVENTORY_DIFFERS, '',
+            f'Placement has {has} to promise of the host, which offers '
+            f'{_cpus(empty.rt_share)}: restart nova-rt-compute.')
+    for server in servers:
+        for consumer, share in (server.promises or {}).items():
+            has_share = placement.promised.get(consumer, 0)
+            if has_share != share:
+                yield _promise(server, consumer, has_share, share)
+    for consumer in sorted(placement.orphans):
+        yield Drift(
+            Kind.PLACEMENT_ORPHAN, consumer,
+            f'Placement has promised {_cpus(placement.promised[consumer])} to '
+            'a server or move that holds nothing here.',
+            'takes the promise back')
+    for consumer in sorted(placement.unknown):
+        yield Drift(
+            Kind.PLACEMENT_UNKNOWN, consumer,
+            f'Placement has promised {_cpus(placement.promised[consumer])} to '
+            'somebody whom Nova does not know: unless a server is just being '
+            'created, nova-manage placement audit --delete takes it back.')
+
+
+def _promise(server: Server, consumer: str, has: int, wanted: int) -> Drift:
+    kind = Kind.PLACEMENT_LACKS if has < wanted else Kind.PLACEMENT_EXCEEDS
+    whose = '' if consumer == server.uuid else ' for its old side'
+    return Drift(
+        kind, server.uuid,
+        f'Placement has promised the server {_cpus(has)}{whose}, but its '
+        f'reservation is {_cpus(wanted)}.', 'corrects the promise')
+
+
+def _most(has: Sequence[int]) -> str:
+    return bandwidth.percent(max(has))
+
+
+def _cpus(share: int) -> str:
+    return f'{bandwidth.percent(share)} of a CPU'
+
+
+def _by_pcpu(used: Sequence[int] | None) -> str:
+    if used is None:
+        return 'nothing'
+    if not any(used):
+        return 'no bandwidth'
+    return ', '.join(f'{bandwidth.percent(each)} of pCPU {pcpu}'
+                     for pcpu, each in enumerate(used) if each)

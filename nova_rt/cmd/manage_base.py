@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the commands of nova-rt-manage have in common."""
+
+import os
+
+from nova import monkey_patch
+
+# Before anything else of Nova is imported. By this variable, as without it Nova
+# would read nova.conf here, where a wrong one is a traceback.
+os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
+monkey_patch.patch(backend='threading')
+
+from collections.abc import Sequence  # noqa: E402
+
+
+class Failed(Exception):
+    """A command cannot do its work; the message is one sentence for people."""
+
+
+def read_nova_conf(files: Sequence[str] = (),
+                   directories: Sequence[str] = ()) -> None:
+    """Configure Nova's library as nova-manage does, and our group ``[rt]``.
+
+    :param files: configuration files; nova.conf where it is by default if empty
+    :raises cfg.Error: if one cannot be read
+    """
+    # Late: "--help" should not wait for Nova.
+    from nova import config
+    from nova import objects
+    import nova.conf
+    from nova.db.api import api as api_db
+    from nova.db.main import api as main_db
+
+    import nova_rt.conf
+
+    conf = nova.conf.CONF
+    nova_rt.conf.register_opts(conf)
+    argv = ['nova-rt-manage']
+    argv += [f'--config-file={name}' for name in files]
+    argv += [f'--config-dir={name}' for name in directories]
+    config.parse_args(argv, configure_db=False)
+    for group in ('api_database', 'database'):
+        # A service waits for a database that is away; a person would wonder.
+        conf.set_override('max_retries', 0, group=group)
+    main_db.configure(conf)
+    api_db.configure(conf)
+    objects.register_all()

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-rt-manage host: whether this machine can hold reservations."""
+
+import argparse
+import dataclasses
+
+from cliff import lister
+import nova.conf
+
+from nova_rt.virt import host
+from nova_rt.virt.cgroup import finding
+
+
+class Probe(lister.Lister):
+    """Tell how this machine's kernel takes reservations, and what is wrong.
+
+    Run it on a compute host, as root. The first row names the dialect. The
+    verdict is ok, warning where there is less room than there could be, or
+    wrong where reservations cannot be held; then the exit status is 1. Budgets
+    of containers are not touched.
+    """
+
+    wrong = False
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Return 1 if something is wrong."""
+        return super().run(parsed_args) or int(self.wrong)
+
+    def take_action(self, parsed_args: argparse.Namespace):
+        """Return a row for each thing that was looked at."""
+        findings = host.examine(nova.conf.CONF)
+        self.wrong = any(each.verdict == finding.WRONG for each in findings)
+        return (tuple(each.name for each in dataclasses.fields(finding.Finding)),
+                [dataclasses.astuple(each) for each in findings])

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-rt-manage why: what keeps a server from each host?"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+import uuid
+
+from cliff import lister
+
+from nova_rt.cmd import manage_base
+
+_COLUMNS = ('host', 'what', 'needed', 'left', 'missing', 'why')
+
+
+class Why(lister.Lister):
+    """Tell what each host lacks for a server, in the sum and on its pCPUs.
+
+    The first row is the fault that Nova has noted, if any. The others tell how
+    it is now: by Placement, which may refuse before any filter is asked, and by
+    what the hosts last told of their pCPUs. Run it where nova-api or
+    nova-conductor runs: it reads the databases of all cells.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the server."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('server', metavar='SERVER', type=_uuid,
+                            help='the id of a server')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace):
+        """Return a row for each thing that a host lacks."""
+        return _COLUMNS, list(_rows(parsed_args.server))
+
+
+def _rows(server: str) -> Iterator[tuple[str, ...]]:
+    # Late: "--help" should not wait for Nova.
+    from keystoneauth1 import exceptions as ks_exc
+    from nova import context
+    from nova import exception
+    import sqlalchemy.exc
+
+    from nova_rt import reservation
+    from nova_rt import why
+    from nova_rt.filters import candidates
+
+    admin = context.get_admin_context()
+    try:
+        wanted, needs, fault = candidates.asked(admin, server)
+        if fault:
+            yield '', 'fault', '', '', '', fault
+        for each in why.explain(candidates.hosts(admin), wanted, needs):
+            yield (each.host, each.what, each.needed, each.left, each.missing,
+                   each.sentence)
+    except exception.NotFound:
+        raise manage_base.Failed(
+            f'Nova knows no server {server}: give the id that "openstack '
+            'server list --all-projects" shows.') from None
+    except reservation.InvalidReservation as refusal:
+        raise manage_base.Failed(str(refusal)) from None
+    except sqlalchemy.exc.SQLAlchemyError as trouble:
+        raise manage_base.Failed(
+            f'A database cannot be read ({type(trouble).__name__}): check '
+            '[api_database] in nova.conf.') from None
+    except ks_exc.ClientException as trouble:
+        raise manage_base.Failed(
+            f'Placement cannot be asked: {trouble}') from None
+
+
+def _uuid(text: str) -> str:
+    """Return the id of a server."""
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f'{text[:40]!r} is not the id of a server') from None

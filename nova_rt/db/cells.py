@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The databases of all cells, as the API database names them."""
+
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+
+from nova import context
+from nova import objects
+import sqlalchemy as sa
+from sqlalchemy import pool
+
+from nova_rt.db import problems
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """A cell and where its database is.
+
+    :ivar name: the cell's name, or its UUID if it has none
+    :ivar url: SQLAlchemy's address of its database, password included
+    """
+
+    name: str
+    url: str
+
+    @property
+    def shown(self) -> str:
+        """The address without its password."""
+        try:
+            return sa.make_url(self.url).render_as_string(hide_password=True)
+        except sa.exc.ArgumentError:
+            return '***'
+
+    @contextlib.contextmanager
+    def connection(self) -> Iterator[sa.Connection]:
+        """Connect in autocommit mode, for changes of the schema."""
+        # Not Nova's engine: that tries ten times, 10 s apart, and says nothing.
+        engine = sa.create_engine(self.url, poolclass=pool.NullPool,
+                                  isolation_level='AUTOCOMMIT')
+        with engine.connect() as connection:
+            yield connection
+
+
+def every() -> list[Cell]:
+    """Return all cells, cell0 and disabled ones included, in order of name.
+
+    :raises Problem: if the API database cannot be read or knows no cell
+    """
+    try:
+        found = objects.CellMappingList.get_all(context.get_admin_context())
+    except problems.DATABASE_ERRORS as error:
+        raise problems.Problem(
+            f'The API database cannot be read: {problems.sentence(error)}; '
+            'look at [api_database] connection in nova.conf.') from None
+    if not found:
+        raise problems.Problem(
+            'The API database knows no cell: map them with "nova-manage '
+            'cell_v2 map_cell0" and "cell_v2 create_cell" first.')
+    return sorted((Cell(each.name or each.uuid, each.database_connection)
+                   for each in found), key=lambda cell: cell.name)
