@@ -36,6 +36,7 @@ class FakeKernel(tree.CgroupTree):
         super().__init__(pathlib.Path('/fake'), 1, proc)
         self.count = count
         self.multi = multi
+        self.least_us = bandwidth.MIN_RUNTIME_US if multi else 1
         # What the next write is answered, and every write to a container.
         self.refuse_next: int | None = None
         self.refuse_containers: int | None = None
@@ -73,6 +74,15 @@ class FakeKernel(tree.CgroupTree):
         """Count removed groups no longer."""
         self.lingering.clear()
 
+    def run_realtime(self, group: str) -> None:
+        """Let a real-time task run in a group, as sched_setscheduler() does.
+
+        :raises PermissionError: if it has no runtime
+        """
+        if not any(self._groups[group].runtimes_us):
+            raise PermissionError(errno.EPERM, 'Operation not permitted')
+        self.set_busy(group, True)
+
     def set_busy(self, group: str, busy: bool) -> None:
         """Let real-time tasks run in a group, or end."""
         self._groups[group].busy = busy
@@ -80,7 +90,8 @@ class FakeKernel(tree.CgroupTree):
     def bandwidths(self, group: str) -> list[int]:
         """Return the bandwidth of a group by pCPU."""
         held = self._groups[group]
-        return [bandwidth.to_bandwidth(runtime_us, held.period_us)
+        return [held.period_us and
+                bandwidth.to_bandwidth(runtime_us, held.period_us)
                 for runtime_us in held.runtimes_us]
 
     # What nova-rt does to it
@@ -133,13 +144,22 @@ class FakeKernel(tree.CgroupTree):
 
     def _change(self, group: str, name: str, text: str) -> int | None:
         held = self._groups[group]
-        before = held.period_us, held.runtimes_us
+        try:
+            times = [int(word) for word in text.split()]
+        except ValueError:
+            return errno.EINVAL
         if name == dialect.PERIOD:
-            held.period_us = int(text)
-        elif name == dialect.RUNTIME:
-            held.runtimes_us = [int(text)] * self.count
-        else:
-            held.runtimes_us = [int(word) for word in text.split()]
+            return self._set(group, times[0], held.runtimes_us)
+        if name == dialect.RUNTIME:
+            times *= self.count
+        return self._set(group, held.period_us, times)
+
+    def _set(self, group: str, period_us: int,
+             runtimes_us: list[int]) -> int | None:
+        """Change a group, unless there is an objection; return that."""
+        held = self._groups[group]
+        before = held.period_us, held.runtimes_us
+        held.period_us, held.runtimes_us = period_us, runtimes_us
         number = self._objection(group)
         if number:
             held.period_us, held.runtimes_us = before
@@ -149,23 +169,35 @@ class FakeKernel(tree.CgroupTree):
         held = self._groups[group]
         if len(held.runtimes_us) != self.count:
             return errno.EINVAL
-        if any(0 < r < bandwidth.MIN_RUNTIME_US or r > held.period_us
-               for r in held.runtimes_us):
+        # The stock kernel has no least runtime; -1 is no limit, never below
+        # a group that has one.
+        least = self.least_us
+        if held.period_us < 1 or any(
+                r < 0 or 0 < r < least or r > held.period_us
+                for r in held.runtimes_us):
             return errno.EINVAL
         if held.busy and not any(held.runtimes_us):
             return errno.EBUSY
-        families = [group] if group == '' else [group, self._parent(group)]
+        families = [group] if group == '' else [group, self._above(group)]
         return None if all(map(self._fits, families)) else errno.EINVAL
 
     def _fits(self, parent: str) -> bool:
         have = self.bandwidths(parent)
-        for child in self.children(parent):
+        for child in self._below(parent):
             have = [h - b for h, b in zip(have, self.bandwidths(child),
                                           strict=True)]
         for above, held in self.lingering:
             if above == parent:
                 have = [h - b for h, b in zip(have, held, strict=True)]
         return min(have) >= 0
+
+    def _above(self, group: str) -> str:
+        """Return the group that bounds a group."""
+        return self._parent(group)
+
+    def _below(self, group: str):
+        """Yield the groups that a group bounds."""
+        return self.children(group)
 
     @staticmethod
     def _parent(group: str) -> str:

@@ -5,11 +5,12 @@ import os
 
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import dialect
+from nova_rt.virt.cgroup import hcbs
 from nova_rt.virt.cgroup import tree as cgroup_tree
 
 # The first that is spoken is taken: the most exact ones first.
 DIALECTS: tuple[type[dialect.Dialect], ...] = (
-    dialect.HCBSMulti, dialect.RTGroup)
+    dialect.HCBSMulti, hcbs.HCBSList, hcbs.HCBSMax, dialect.RTGroup)
 
 _DRY = 100_000
 
@@ -22,17 +23,15 @@ def detect(tree: cgroup_tree.CgroupTree | None,
     runtime 0, and removed.
 
     :param count: how many pCPUs the kernel knows, where it does not tell
-    :raises KernelRefusal: if the files are there but cannot be written
+    :raises KernelRefusal: if no group can be made, or its files are there but
+        cannot be written
     :raises MissingControlFile: if nothing can be seen, as the controller is
         off: systemd turns it on with the first container only
     """
     if tree is None:
         return None
     probe = f'nova-rt-probe-{os.getpid()}'
-    try:
-        tree.make(probe)
-    except OSError as refusal:
-        raise tree.refused('', probe, 'mkdir', refusal.errno) from None
+    tree.make(probe)
     try:
         for each in DIALECTS:
             if each.spoken(tree, probe):

@@ -5,6 +5,7 @@ A further dialect is a subclass, listed in :data:`nova_rt.virt.cgroup.detect.DIA
 """
 
 import abc
+from collections.abc import Sequence
 import pathlib
 
 from nova_rt import bandwidth
@@ -23,8 +24,13 @@ _LIMIT = 'sys/kernel/sched_rt_runtime_us'
 _FAIR_SERVER = bandwidth.to_bandwidth(50_000, 1_000_000)
 
 
+# What HCBS with a runtime for each pCPU promises.
+GUARANTEED = ('every container gets its runtime in every period on each of its '
+              'pCPUs, whatever else runs')
+
+
 class Unenforced(Exception):
-    """The kernel takes budgets but enforces none; says what to do."""
+    """The kernel is set to enforce, or admit, no budget; says what to do."""
 
 
 class Dialect(abc.ABC):
@@ -38,6 +44,10 @@ class Dialect(abc.ABC):
     occupancy: shares.Occupancy
     guarantee: str
     """What the kernel guarantees, as a sentence for people."""
+    files: tuple[str, ...]
+    """The control files that a group has; budgets are in the first."""
+    counts_fair_server = True
+    """Whether the fair server takes from what groups may have."""
 
     def __init__(self, tree: cgroup_tree.CgroupTree, count: int) -> None:
         self.tree = tree
@@ -47,6 +57,13 @@ class Dialect(abc.ABC):
     @abc.abstractmethod
     def spoken(cls, tree: cgroup_tree.CgroupTree, group: str) -> bool:
         """Return whether this non-root group has the files of the dialect."""
+
+    def bounded(self, group: str) -> bool:
+        """Return whether a group has a budget; if not, those above bound it.
+
+        :raises MissingControlFile: if the group or its files are gone
+        """
+        return True
 
     @abc.abstractmethod
     def read(self, group: str) -> budget.Budget:
@@ -72,15 +89,19 @@ class Dialect(abc.ABC):
         """
 
     def _write_times(self, group: str, wanted: budget.Budget,
-                     name: str, lowest: str, runtime: str) -> None:
+                     name: str, lowest: str | None, runtime: str) -> None:
         """Write runtimes and period, never with a runtime over the period.
 
         The kernel checks every single write, so a period is changed under
         the smaller of old and new runtimes.
+
+        :param name: the file of the runtimes
+        :param lowest: the smaller of old and new, None if these are the old
         """
         period = int(self.tree.read(group, PERIOD))
         if period != wanted.period_us:
-            self.tree.write(group, name, lowest)
+            if lowest is not None:
+                self.tree.write(group, name, lowest)
             self.tree.write(group, PERIOD, str(wanted.period_us))
         self.tree.write(group, name, runtime)
 
@@ -93,6 +114,8 @@ class RTGroup(Dialect):
     guarantee = ('stock real-time groups throttle a container to its '
                  'reservation, but guarantee it no deadline: a SCHED_FIFO '
                  'task of higher priority outside can take its time')
+    files = (RUNTIME, PERIOD)
+    counts_fair_server = False
 
     @classmethod
     def spoken(cls, tree: cgroup_tree.CgroupTree, group: str) -> bool:
@@ -109,8 +132,8 @@ class RTGroup(Dialect):
         """See base class; the runtimes are all equal."""
         new = wanted.runtimes_us[0]
         old = max(0, int(self.tree.read(group, RUNTIME)))
-        self._write_times(group, wanted, RUNTIME, str(min(old, new)),
-                          str(new))
+        self._write_times(group, wanted, RUNTIME,
+                          str(new) if new < old else None, str(new))
 
     def admitted(self) -> int:
         """Return the least of the global limit and the root group's.
@@ -123,7 +146,7 @@ class RTGroup(Dialect):
                 'kernel.sched_rt_runtime_us is -1, so the kernel enforces no '
                 'reservation: set it to 950000.')
         root = self.read('')
-        return min(_global_limit(self.tree.proc), *root.bandwidths)
+        return min(global_limit(self.tree.proc), *root.bandwidths)
 
 
 class HCBSMulti(Dialect):
@@ -131,8 +154,8 @@ class HCBSMulti(Dialect):
 
     name = 'hcbs-multi'
     occupancy = shares.Occupancy.CHOSEN
-    guarantee = ('every container gets its runtime in every period on each '
-                 'of its pCPUs, whatever else runs')
+    guarantee = GUARANTEED
+    files = (MULTI_RUNTIME, PERIOD)
 
     @classmethod
     def spoken(cls, tree: cgroup_tree.CgroupTree, group: str) -> bool:
@@ -148,17 +171,35 @@ class HCBSMulti(Dialect):
     def write(self, group: str, wanted: budget.Budget) -> None:
         """See base class; all runtimes in one write."""
         old = self.read(group).runtimes_us
-        lowest = map(min, old, wanted.runtimes_us)
+        lowest = tuple(map(min, old, wanted.runtimes_us))
         self._write_times(group, wanted, MULTI_RUNTIME,
-                          ' '.join(map(str, lowest)),
-                          ' '.join(map(str, wanted.runtimes_us)))
+                          None if lowest == old else _words(lowest),
+                          _words(wanted.runtimes_us))
 
     def admitted(self) -> int:
         """Return the global limit less what the fair server holds."""
-        return _global_limit(self.tree.proc) - _fair_server()
+        return global_limit(self.tree.proc) - fair_server()
 
 
-def _global_limit(proc: pathlib.Path) -> int:
+def within_pool(tree: cgroup_tree.CgroupTree, pool: int, advice: str) -> int:
+    """Return what HCBS admits on one pCPU where the root group has a pool.
+
+    :param pool: its bandwidth
+    :param advice: how it is set
+    :raises Unenforced: if it is 0, as it is after boot
+    """
+    if not pool:
+        raise Unenforced(
+            f'The root group {tree.root} has a budget of 0, so the kernel '
+            f'admits no reservation: {advice}.')
+    return min(pool, global_limit(tree.proc) - fair_server())
+
+
+def _words(times: Sequence[int]) -> str:
+    return ' '.join(map(str, times))
+
+
+def global_limit(proc: pathlib.Path) -> int:
     """Return the bandwidth that kernel.sched_rt_runtime_us allows."""
     runtime_us = int((proc / _LIMIT).read_text())
     period_us = int((proc / 'sys/kernel/sched_rt_period_us').read_text())
@@ -167,8 +208,8 @@ def _global_limit(proc: pathlib.Path) -> int:
     return bandwidth.to_bandwidth(runtime_us, period_us)
 
 
-def _fair_server(debugfs: pathlib.Path = pathlib.Path('/sys/kernel/debug'),
-                 ) -> int:
+def fair_server(debugfs: pathlib.Path = pathlib.Path('/sys/kernel/debug'),
+                ) -> int:
     """Return the largest bandwidth of the fair servers of all pCPUs."""
     found = [
         bandwidth.to_bandwidth(int((server / 'runtime').read_text()),

@@ -7,6 +7,7 @@ container gets its budget, and lowered to what their children hold from the
 bottom up when it has gone: what they kept would be missing elsewhere.
 """
 
+from collections.abc import Iterator
 from collections.abc import Mapping
 import threading
 import time
@@ -45,9 +46,10 @@ class Hierarchy:
         """
         with self._lock:
             try:
-                self._raise_ancestors(group, wanted)
+                too_much = self._raise_ancestors(group, wanted)
                 self._dialect.write(group, wanted)
-                self._lower_ancestors(group)
+                if too_much:
+                    self._lower_ancestors(group)
             except (cgroup_tree.KernelRefusal,
                     cgroup_tree.MissingControlFile):
                 self._lower_ancestors(group)
@@ -73,27 +75,35 @@ class Hierarchy:
         LOG.warning('Not all runtime above /%s could be taken back yet: %s',
                     group, refusal or 'the group is still there')
 
-    def _raise_ancestors(self, group: str, wanted: budget.Budget) -> None:
+    def _raise_ancestors(self, group: str, wanted: budget.Budget) -> bool:
         """Write every group above from the top down, if it holds too little.
 
         What each needs is summed from the bottom up first.
+
+        :returns: whether one of them holds too much, which cannot be taken
+            back before the container's group has its budget
         """
         needs: dict[str, budget.Budget] = {}
         below = {group: wanted}
-        for ancestor in ancestors(group):
+        for ancestor in self._bounding(group):
             needs[ancestor] = self._needed(ancestor, below)
             below = {ancestor: needs[ancestor]}
-        for ancestor in reversed(needs):
+        too_much = False
+        for ancestor, needed in reversed(needs.items()):
             held = self._dialect.read(ancestor)
             target = budget.Budget(held.period_us, tuple(
-                map(max, held.runtimes_us, needs[ancestor].runtimes_us)))
+                map(max, held.runtimes_us, needed.runtimes_us)))
             if target != held:
                 self._dialect.write(ancestor, target)
+            too_much |= target != needed
+        return too_much
 
     def _lower_ancestors(self, group: str) -> cgroup_tree.KernelRefusal | None:
         """Write every group above from the bottom up, if it holds too much."""
         for ancestor in ancestors(group):
             try:
+                if not self._dialect.bounded(ancestor):
+                    continue
                 target = self._needed(ancestor, {})
                 if target != self._dialect.read(ancestor):
                     self._dialect.write(ancestor, target)
@@ -110,7 +120,7 @@ class Hierarchy:
         :param instead: budgets to count in place of those that children have
         """
         total = [0] * self._dialect.count
-        for child in {*self._tree.children(ancestor), *instead}:
+        for child in {*self._bounded_by(ancestor), *instead}:
             try:
                 held = instead.get(child) or self._dialect.read(child)
             except cgroup_tree.MissingControlFile:
@@ -118,6 +128,22 @@ class Hierarchy:
             total = [t + b for t, b in zip(total, held.bandwidths,
                                            strict=True)]
         return budget.covering(self._dialect.read(ancestor).period_us, total)
+
+    def _bounding(self, group: str) -> list[str]:
+        """Return the groups above that have a budget, the nearest first."""
+        return [ancestor for ancestor in ancestors(group)
+                if self._dialect.bounded(ancestor)]
+
+    def _bounded_by(self, ancestor: str) -> Iterator[str]:
+        """Yield the groups whose budgets are taken from this one's."""
+        for child in self._tree.children(ancestor):
+            try:
+                if self._dialect.bounded(child):
+                    yield child
+                else:
+                    yield from self._bounded_by(child)
+            except cgroup_tree.MissingControlFile:
+                continue
 
 
 def ancestors(group: str) -> list[str]:

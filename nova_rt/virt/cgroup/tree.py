@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import errno
 import os
 import pathlib
+import re
 
 
 class MissingControlFile(Exception):
@@ -36,7 +37,21 @@ _ADVICE = {
                   'mount the control groups read-write',
     errno.ENOENT: 'the group has gone: its container has ended',
     errno.ENODEV: 'the group has gone: its container has ended',
+    errno.EROFS: 'the control groups are mounted read-only: mount them '
+                 'read-write',
+    errno.ERANGE: 'the number is larger than the kernel takes',
+    errno.ENOMEM: 'the kernel has no memory for it: free some',
+    errno.EAGAIN: 'there may be no more groups below this one: raise '
+                  'cgroup.max.descendants and cgroup.max.depth above it',
+    errno.EOPNOTSUPP: 'the group is threaded, or has processes of its own: '
+                      'use another one',
+    errno.EMFILE: 'nova-rt-compute has too many files open: raise its limit',
+    errno.ENFILE: 'the machine has too many files open: raise fs.file-max',
 }
+# EBUSY at a budget that is not 0 (dl_bw_manage() and tg_set_rt_bandwidth() with
+# HCBS): SCHED_DEADLINE and the groups share one bandwidth.
+_NO_ROOM_BESIDE = ('SCHED_DEADLINE tasks and servers have taken the bandwidth: '
+                   'end them, or lower the budgets of other groups')
 
 
 class CgroupTree:
@@ -115,6 +130,7 @@ class CgroupTree:
         """Return the text of a control file.
 
         :raises MissingControlFile: if it is not there
+        :raises KernelRefusal: if it may not be read
         """
         try:
             with open(self._path(group, name), 'rb', buffering=0) as control:
@@ -122,7 +138,8 @@ class CgroupTree:
         except OSError as error:
             # ENODEV: the group was removed after its file was opened.
             if error.errno not in (errno.ENOENT, errno.ENODEV):
-                raise
+                raise self.refused(group, name, 'reading',
+                                   error.errno) from None
             raise self._missing(group, name) from None
 
     def write(self, group: str, name: str, text: str) -> None:
@@ -141,20 +158,34 @@ class CgroupTree:
             raise self.refused(group, name, text, refusal.errno) from None
 
     def make(self, group: str) -> None:
-        """Create a group, or take one that is there already."""
-        (self.root / group).mkdir(exist_ok=True)
+        """Create a group, or take one that is there already.
+
+        :raises KernelRefusal: if the kernel does not allow it
+        """
+        try:
+            (self.root / group).mkdir(exist_ok=True)
+        except OSError as refusal:
+            raise self.refused('', group, 'mkdir', refusal.errno) from None
 
     def remove(self, group: str) -> None:
-        """Remove an empty group."""
-        (self.root / group).rmdir()
+        """Remove an empty group.
+
+        :raises KernelRefusal: if it is not empty, or may not be removed
+        """
+        try:
+            (self.root / group).rmdir()
+        except OSError as refusal:
+            raise self.refused('', group, 'rmdir', refusal.errno) from None
 
     def refused(self, group: str, name: str, text: str,
                 number: int | None) -> KernelRefusal:
         """Return the kernel's answer as an exception with a sentence."""
         number = number or 0
         advice = _ADVICE.get(number, 'see the kernel log')
+        if number == errno.EBUSY and re.search('[1-9]', text):
+            advice = _NO_ROOM_BESIDE
         return KernelRefusal(
-            f'The kernel refused {text.strip()} in /{group}/{name} '
+            f'The kernel refused {text.strip()} in /{os.path.join(group, name)} '
             f'({errno.errorcode.get(number, number)}): {advice}.', number)
 
     def _path(self, *parts: str) -> str:

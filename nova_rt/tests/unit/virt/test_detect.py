@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 import errno
+import pathlib
 
 import pytest
 
+from nova_rt.tests import fake_faces
 from nova_rt.tests import fake_kernel
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import tree
@@ -38,11 +40,20 @@ def test_a_controller_that_is_off_is_not_taken_for_a_kernel_without(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_tree_that_cannot_be_written_is_an_error_with_advice(monkeypatch):
-    kernel = fake_kernel.FakeKernel()
-
-    def refuse(group):
+def test_a_tree_that_cannot_be_written_is_an_error_with_advice(
+        tmp_path, monkeypatch):
+    def refuse(path, **kwargs):
         raise PermissionError(errno.EACCES, 'denied')
-    monkeypatch.setattr(kernel, 'make', refuse)
+    monkeypatch.setattr(pathlib.Path, 'mkdir', refuse)
     with pytest.raises(tree.KernelRefusal, match='run nova-rt-compute as root'):
-        detect.detect(kernel, 4)
+        detect.detect(tree.CgroupTree(tmp_path, 1), 4)
+
+
+@pytest.mark.parametrize(('kernel', 'name', 'cpus'), [
+    (fake_faces.FakeListKernel(3), 'hcbs-list', 3),
+    (fake_faces.FakeMaxKernel(3), 'hcbs-max', 64)])
+def test_the_faces_on_version_2_are_told_apart_by_their_files(
+        kernel, name, cpus):
+    spoken = detect.detect(kernel, 64)
+    assert (spoken.name, spoken.count) == (name, cpus)
+    assert list(kernel.children('')) == []

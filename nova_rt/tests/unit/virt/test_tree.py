@@ -67,7 +67,9 @@ def test_a_group_that_has_gone_is_told_from_a_missing_file(tmp_path):
 
 
 @pytest.mark.parametrize('number', [
-    errno.EINVAL, errno.EBUSY, errno.EPERM, errno.EACCES, errno.ENOENT])
+    errno.EINVAL, errno.EBUSY, errno.EPERM, errno.EACCES, errno.ENOENT,
+    errno.ENODEV, errno.EROFS, errno.ERANGE, errno.ENOMEM, errno.EAGAIN,
+    errno.EOPNOTSUPP, errno.EMFILE, errno.ENFILE])
 def test_each_refusal_says_what_an_operator_can_do(tmp_path, number):
     refusal = tree.CgroupTree(tmp_path, 1).refused('one', 'two', '3', number)
     assert f'({errno.errorcode[number]}): ' in str(refusal)
@@ -83,3 +85,11 @@ def test_a_group_removed_while_it_is_read_has_gone(tmp_path, monkeypatch):
                         raising=False)
     with pytest.raises(tree.MissingControlFile, match='has gone'):
         tree.CgroupTree(tmp_path, 1).read('machine/one', 'cpu.rt_runtime_us')
+
+
+def test_busy_means_tasks_inside_or_deadlines_beside(tmp_path):
+    groups = tree.CgroupTree(tmp_path, 1)
+    taken = groups.refused('one', 'cpu.rt_runtime_us', '0', errno.EBUSY)
+    given = groups.refused('one', 'cpu.rt_runtime_us', '40000', errno.EBUSY)
+    assert 'real-time tasks are running in the group' in str(taken)
+    assert 'SCHED_DEADLINE tasks and servers have taken' in str(given)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stand-ins for kernels, in the tests that real kernels pass."""
+
+import pytest
+
+from nova_rt.tests import conformance
+from nova_rt.tests import fake_faces
+from nova_rt.tests import fake_kernel
+from nova_rt.virt.cgroup import detect
+
+TOP = 'playground'
+KERNELS = {
+    'rt-group': lambda: fake_kernel.FakeKernel(),
+    'hcbs-multi': lambda: fake_kernel.FakeKernel(multi=True),
+    'hcbs-list': lambda: fake_faces.FakeListKernel(),
+    'hcbs-max': lambda: fake_faces.FakeMaxKernel(),
+}
+
+
+@pytest.fixture(params=KERNELS)
+def playground(request):
+    kernel = KERNELS[request.param]()
+    spoken = detect.detect(kernel, kernel.count)
+    assert spoken.name == request.param
+    kernel.make(TOP)
+    # As an operator does, where a new group has no budget of its own.
+    place = conformance.Playground(spoken, TOP, 100_000)
+    place.write(TOP, 0)
+    return place
+
+
+class TestStandIns(conformance.Conformance):
+    """All of them."""

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+from nova.compute import provider_tree
+from oslo_utils import uuidutils
+import pytest
+
+from nova_rt import bandwidth
+from nova_rt import shares
+from nova_rt.virt import inventory
+
+HALF = bandwidth.BW_UNIT // 2
+
+
+@pytest.fixture
+def tree():
+    tree = provider_tree.ProviderTree()
+    tree.new_root('host', uuidutils.generate_uuid())
+    tree.update_inventory('host', {'VCPU': {'total': 4}})
+    return tree
+
+
+def test_what_a_host_does_not_offer_is_reserved(tree):
+    inventory.offer(tree, 'host', shares.HostShares.empty((HALF, 0)))
+    told = tree.data('host').inventory[shares.RESOURCE_CLASS]
+    assert (told['total'], told['reserved']) == (4 * HALF, 3 * HALF)
+
+
+def test_the_rest_of_the_inventory_stays(tree):
+    inventory.offer(tree, 'host', shares.HostShares.empty((HALF, 0)))
+    assert tree.data('host').inventory['VCPU'] == {'total': 4}
+
+
+def test_a_host_that_offers_nothing_has_no_trait_but_keeps_its_inventory(tree):
+    inventory.offer(tree, 'host', shares.HostShares.empty((HALF,)))
+    assert shares.TRAIT in tree.data('host').traits
+    inventory.offer(tree, 'host', shares.HostShares.empty((0,)))
+    told = tree.data('host')
+    assert shares.TRAIT not in told.traits
+    assert told.inventory[shares.RESOURCE_CLASS]['reserved'] == (
+        told.inventory[shares.RESOURCE_CLASS]['total'])

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dialects of HCBS on control groups version 2.
+
+``hcbs-list`` is spoken by research branches of HCBS, ``hcbs-max`` by the series
+proposed for the kernel (RFC v6 and its Documentation/scheduler/sched-rt-group).
+"""
+
+from collections.abc import Sequence
+
+from nova_rt import shares
+from nova_rt.virt import cpus
+from nova_rt.virt.cgroup import budget
+from nova_rt.virt.cgroup import dialect
+from nova_rt.virt.cgroup import tree as cgroup_tree
+
+MAX = 'cpu.rt.max'
+UNBOUNDED = 'max'
+
+# Where a group has none, as new ones do not.
+_PERIOD_US = 1_000_000
+
+
+class HCBSList(dialect.Dialect):
+    """HCBS with lists of times and CPUs in the files of stock groups.
+
+    Read, a file has a time for each pCPU; written, a time and a list of pCPUs,
+    repeated, and 0 for the pCPUs not named. Our own kernel on version 2 shows
+    what could be written, or one time for all. The root group has one time
+    only: the pool that all groups take from.
+    """
+
+    name = 'hcbs-list'
+    occupancy = shares.Occupancy.CHOSEN
+    guarantee = dialect.GUARANTEED
+    files = (dialect.RUNTIME, dialect.PERIOD)
+
+    @classmethod
+    def spoken(cls, tree: cgroup_tree.CgroupTree, group: str) -> bool:
+        """See base class; a single time is another dialect's."""
+        return (tree.has(group, dialect.RUNTIME)
+                and len(tree.read(group, dialect.RUNTIME).split()) > 1)
+
+    def read(self, group: str) -> budget.Budget:
+        """See base class; runtimes are given for the longest period."""
+        periods = self._times(group, dialect.PERIOD)
+        longest = max(periods) or _PERIOD_US
+        return budget.Budget(longest, tuple(
+            -(-runtime * longest // period) if period else 0
+            for runtime, period in zip(
+                self._times(group, dialect.RUNTIME), periods, strict=True)))
+
+    def write(self, group: str, wanted: budget.Budget) -> None:
+        """See base class; every pCPU has the same period."""
+        old = self._times(group, dialect.RUNTIME)
+        lowest = tuple(map(min, old, wanted.runtimes_us))
+        periods = (wanted.period_us,) * self.count
+        if self._times(group, dialect.PERIOD) != periods:
+            # A new group has period 0, where not even runtime 0 can be written.
+            if lowest != old:
+                self.tree.write(group, dialect.RUNTIME, as_list(lowest))
+            self.tree.write(group, dialect.PERIOD, as_list(periods))
+        self.tree.write(group, dialect.RUNTIME, as_list(wanted.runtimes_us))
+
+    def admitted(self) -> int:
+        """Return what is left by the fair server, within the pool."""
+        return dialect.within_pool(
+            self.tree, self.read('').bandwidths[0],
+            f'write 1000000 to {dialect.PERIOD} and 900000 to '
+            f'{dialect.RUNTIME} there')
+
+    def _times(self, group: str, name: str) -> tuple[int, ...]:
+        words = self.tree.read(group, name).split()
+        if len(words) == 1:
+            return (int(words[0]),) * self.count
+        if not _names_cpus(words):
+            return tuple(map(int, words))
+        times = {cpu: int(time) for time, where
+                 in zip(words[::2], words[1::2], strict=True)
+                 for cpu in cpus.parse(where)}
+        return tuple(times.get(cpu, 0) for cpu in range(self.count))
+
+
+class HCBSMax(dialect.Dialect):
+    """HCBS with runtime and period in one file, the same on all pCPUs.
+
+    A group that says "max" has no budget of its own: its tasks run within the
+    nearest group above that has one, and so do the budgets of its children.
+    """
+
+    name = 'hcbs-max'
+    occupancy = shares.Occupancy.EVERY
+    guarantee = ('every container gets its runtime in every period on each '
+                 'pCPU of the host, whatever else runs; the kernel takes one '
+                 'runtime for all of them')
+    files = (MAX,)
+
+    @classmethod
+    def spoken(cls, tree: cgroup_tree.CgroupTree, group: str) -> bool:
+        """See base class."""
+        return tree.has(group, MAX)
+
+    def bounded(self, group: str) -> bool:
+        """See base class."""
+        return not self.tree.read(group, MAX).startswith(UNBOUNDED)
+
+    def read(self, group: str) -> budget.Budget:
+        """See base class; a group without a budget takes nothing."""
+        runtime, period = self.tree.read(group, MAX).split()
+        held = 0 if runtime == UNBOUNDED else int(runtime)
+        return budget.Budget(int(period) or _PERIOD_US, (held,) * self.count)
+
+    def write(self, group: str, wanted: budget.Budget) -> None:
+        """See base class; one write changes both, so nothing is in between."""
+        self.tree.write(group, MAX,
+                        f'{wanted.runtimes_us[0]} {wanted.period_us}')
+
+    def admitted(self) -> int:
+        """Return what is left by the fair server, within the root's budget."""
+        return dialect.within_pool(
+            self.tree, self.read('').bandwidths[0],
+            f'write "900000 1000000" to {MAX} there')
+
+
+def _names_cpus(words: Sequence[str]) -> bool:
+    """Return whether every second word names CPUs.
+
+    If all are numbers, each names one, and 1 is among them, which is no runtime
+    and no period.
+    """
+    where = words[1::2]
+    return not all(map(str.isdecimal, words)) or (
+        len(where) > 1 and sorted(map(int, where)) == list(range(len(where))))
+
+
+def as_list(times: Sequence[int]) -> str:
+    """Return times by pCPU as hcbs-list takes them: ``400 0,2 0 1,3``."""
+    where: dict[int, list[str]] = {}
+    for cpu, time in enumerate(times):
+        where.setdefault(time, []).append(str(cpu))
+    return ' '.join(f'{time} {",".join(named)}'
+                    for time, named in where.items())

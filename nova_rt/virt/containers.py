@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The containers that libvirt runs on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import dataclasses
+
+import libvirt
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from nova_rt import ledger
+from nova_rt.virt import domain_xml
+
+LOG = logging.getLogger(__name__)
+
+
+class Unreachable(Exception):
+    """libvirt does not answer; the message says what to do."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Container:
+    """One that runs.
+
+    :ivar pid: its controller
+    :ivar copy: what its domain's metadata say that it holds
+    """
+
+    pid: int
+    copy: ledger.Holding | None = None
+
+
+def running(conf: cfg.ConfigOpts) -> Mapping[str, Container]:
+    """Return the containers that run, by server.
+
+    :raises Unreachable: if libvirt does not answer
+    """
+    uri = conf.libvirt.connection_uri or 'lxc:///'
+    try:
+        connection = libvirt.openReadOnly(uri)
+        try:
+            return {domain.UUIDString(): Container(domain.ID(), _copy(domain))
+                    for domain in connection.listAllDomains(
+                        libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)}
+        finally:
+            connection.close()
+    except libvirt.libvirtError as why:
+        raise Unreachable(
+            f'libvirt does not answer at {uri} ({why}): start libvirtd, and '
+            'run this on the compute host.') from None
+
+
+def _copy(domain: libvirt.virDomain) -> ledger.Holding | None:
+    try:
+        return domain_xml.holding_in(domain.XMLDesc())
+    except ValueError as why:
+        LOG.warning('The metadata of domain %s make no sense: %s',
+                    domain.UUIDString(), why)
+        return None
