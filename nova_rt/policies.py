@@ -90,13 +90,22 @@ def _no_room(capacity: Sequence[int], left: Sequence[int],
     usable = len(capacity) - capacity.count(0)
     if wanted.vcpus > usable:
         return NoRoom(need, lambda: _too_few(wanted.vcpus, usable))
-    most = max([free for free, cap in zip(left, capacity, strict=True)
-                if free < need and cap])
+    most = _nearest(capacity, left, need)
     return NoRoom(need - most, lambda: (
         f'{bandwidth.percent(need)} is needed on each of {wanted.vcpus} '
         f'pCPU(s), but only {fitting} of {usable} have that much left: '
         f'pCPU {_first(capacity, left, most)} has {bandwidth.percent(most)} '
         f'left and lacks {bandwidth.percent(need - most)}'))
+
+
+def _nearest(capacity: Sequence[int], left: Sequence[int],
+             need: int) -> int:
+    """Return the most that a pCPU has left which may hold but lacks room."""
+    most = max(left)
+    if most < need and all(capacity):
+        return most
+    return max([free for free, cap in zip(left, capacity, strict=True)
+                if free < need and cap])
 
 
 def _too_few(vcpus: int, usable: int) -> str:

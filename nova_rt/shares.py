@@ -14,8 +14,11 @@ from typing import Any
 
 from nova_rt import reservation
 
-# Placement's resource class for bandwidth summed over pCPUs or vCPUs.
+# Placement's resource class for bandwidth summed over pCPUs or vCPUs, the key
+# by which a flavor asks for it, and the trait of hosts that offer it.
 RESOURCE_CLASS = 'CUSTOM_RT_SHARE'
+EXTRA_SPEC = f'resources:{RESOURCE_CLASS}'
+TRAIT = 'CUSTOM_HCBS'
 
 
 class Occupancy(enum.Enum):

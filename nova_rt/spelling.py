@@ -30,16 +30,16 @@ def check_hint_names(names: Iterable[str]) -> None:
     for name in names:
         if name.removeprefix(reservation.EXTRA_SPEC_PREFIX) in reservation.HINTS:
             continue
-        meant = _meant(name)
-        if meant in reservation.HINTS:
+        like = meant(name)
+        if like in reservation.HINTS:
             raise reservation.InvalidReservation(
                 f'There is no scheduler hint {reservation.shown(name)}: did '
-                f'you mean {meant}?')
-        if meant:
+                f'you mean {like}?')
+        if like:
             raise reservation.InvalidReservation(
                 f'{reservation.shown(name)} cannot be a scheduler hint: only '
                 f'a flavor can say it, as {reservation.EXTRA_SPEC_PREFIX}'
-                f'{meant}.')
+                f'{like}.')
 
 
 def check_extra_spec_names(names: Iterable[str]) -> None:
@@ -54,14 +54,14 @@ def check_extra_spec_names(names: Iterable[str]) -> None:
             raise reservation.InvalidReservation(
                 f'{name} cannot be given by hand: it is computed from vCPUs, '
                 f'{reservation.RUNTIME} and {reservation.PERIOD}.')
-        meant = _meant(name)
-        if meant:
+        like = meant(name)
+        if like:
             raise reservation.InvalidReservation(
                 f'There is no extra spec {reservation.shown(name)}: did you '
-                f'mean {reservation.EXTRA_SPEC_PREFIX}{meant}?')
+                f'mean {reservation.EXTRA_SPEC_PREFIX}{like}?')
 
 
-def _meant(name: str) -> str | None:
+def meant(name: str) -> str | None:
     """Return the name of ours that this one resembles, without ``hw:``."""
     plain = _PREFIX.sub('', name[:_LONGEST].lower(), count=1)
     if _OURS.match(plain):

@@ -13,6 +13,7 @@ from nova import objects
 
 from nova_rt import ledger
 from nova_rt import reservation
+from nova_rt import shares
 
 PCPUS = 'rt_pcpus'
 OLD = 'old_'
@@ -32,20 +33,27 @@ def merged(flavor: objects.Flavor,
     """Return the flavor with the hints of the request written over it.
 
     This is done once, where a request enters the compute node; everything
-    after that reads the flavor only.
+    after that reads the flavor only. So does ``nova-manage placement
+    heal_allocations``, for which the share is in it too.
 
     :raises InvalidReservation: if what results cannot be
     """
     hints = getattr(request_spec, 'scheduler_hints', None) or {}
     wanted = reservation.requested(flavor.extra_specs, hints, flavor.vcpus)
-    if wanted is None:
+    # A share that was given by hand is not kept: nobody computed it.
+    extra_specs = {name: value for name, value in flavor.extra_specs.items()
+                   if name != shares.EXTRA_SPEC}
+    if wanted is not None:
+        extra_specs |= {
+            reservation.EXTRA_SPEC_PREFIX + reservation.RUNTIME:
+                str(wanted.runtime_us),
+            reservation.EXTRA_SPEC_PREFIX + reservation.PERIOD:
+                str(wanted.period_us),
+            shares.EXTRA_SPEC: str(wanted.share)}
+    if extra_specs == flavor.extra_specs:
         return flavor
     flavor = flavor.obj_clone()
-    flavor.extra_specs = dict(flavor.extra_specs, **{
-        reservation.EXTRA_SPEC_PREFIX + reservation.RUNTIME:
-            str(wanted.runtime_us),
-        reservation.EXTRA_SPEC_PREFIX + reservation.PERIOD:
-            str(wanted.period_us)})
+    flavor.extra_specs = extra_specs
     return flavor
 
 

@@ -5,7 +5,9 @@ from nova import exception
 from nova.compute import manager
 
 from nova_rt import reservation
+from nova_rt.compute import evacuation
 from nova_rt.compute import held
+from nova_rt.compute import promise
 from nova_rt.compute import resource_tracker
 from nova_rt.virt import host
 
@@ -78,6 +80,34 @@ class RTComputeManager(manager.ComputeManager):
             context, instance, exc_info, flavor, request_spec,
             _without_retry(filter_properties, host_list), host_list)
 
+    def rebuild_instance(
+            self, context, instance, orig_image_ref, image_ref,
+            injected_files, new_pass, orig_sys_metadata, bdms, recreate,
+            on_shared_storage, preserve_ephemeral, migration, scheduled_node,
+            limits, request_spec, accel_uuids, reimage_boot_volume=None,
+            target_state=None):
+        """See base class; an evacuation whose claim fails goes elsewhere.
+
+        Nova gives an evacuation no alternates. Many servers that leave a host
+        at once are all sent by what the scheduler saw before any of them
+        arrived, so some come too late, with room elsewhere.
+        """
+        try:
+            return super().rebuild_instance(
+                context, instance, orig_image_ref, image_ref, injected_files,
+                new_pass, orig_sys_metadata, bdms, recreate,
+                on_shared_storage, preserve_ephemeral, migration,
+                scheduled_node, limits, request_spec, accel_uuids,
+                reimage_boot_volume, target_state)
+        except exception.BuildAbortException:
+            if not (recreate and evacuation.may_go_elsewhere(request_spec)):
+                raise
+            evacuation.begin_again(
+                context.elevated(), self.compute_task_api, instance,
+                request_spec, new_pass=new_pass, target_state=target_state,
+                on_shared_storage=on_shared_storage,
+                preserve_ephemeral=preserve_ephemeral)
+
     def _finish_resize(self, context, instance, migration, *args, **kwargs):
         """Switch the pCPUs in the same save that switches the flavor."""
         held.switch_side(instance, held.NEW)
@@ -86,6 +116,11 @@ class RTComputeManager(manager.ComputeManager):
                 context, instance, migration, *args, **kwargs)
         except Exception:
             self.rt.hold_where_left(instance, migration.dest_node)
+            holding = held.holding_of(instance)
+            promise.try_to_change(
+                context.elevated(), self.reportclient, instance.uuid,
+                self.rt.compute_nodes[migration.dest_node].uuid,
+                holding.reservation.share if holding else 0)
             raise
 
     def _nil_out_instance_obj_host_and_node(self, instance):

@@ -1,20 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything of Nova's that nova-rt-compute relies on without its promise.
+"""Everything of Nova's that nova-rt relies on without its promise.
 
 Nova documents filters, weighers, validators and paste filters as extension
-points; the compute side has none. This module alone puts our subclasses in
-place, and checks first that Nova is as they expect it, so that a Nova that
-has changed refuses to start rather than misbehaves.
+points; the compute side has none, and the scheduler none for what Placement
+is asked. This module alone puts ours in place, and checks first that Nova is
+as they expect it, so that a Nova that has changed refuses to start rather
+than misbehaves.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 import importlib
 import inspect
 import sys
 
+from nova import context as nova_context
+from nova import objects
 from nova import service
 from nova import version
 from nova.compute import resource_tracker
 import nova.conf
+from nova.scheduler import request_filter
 
 from nova_rt import virt
 from nova_rt.compute import claims
@@ -45,6 +52,17 @@ EXPECTED = {
     'nova.compute.manager:ComputeManager._reschedule_resize_or_reraise':
         'self context instance exc_info flavor request_spec '
         'filter_properties host_list',
+    # The manager's own is decorated; this names the same parameters.
+    'nova.compute.rpcapi:ComputeAPI.rebuild_instance':
+        'self ctxt instance new_pass injected_files image_ref orig_image_ref '
+        'orig_sys_metadata bdms recreate on_shared_storage host node '
+        'preserve_ephemeral migration limits request_spec accel_uuids '
+        'reimage_boot_volume target_state',
+    'nova.conductor.api:ComputeTaskAPI.rebuild_instance':
+        'self context instance orig_image_ref image_ref injected_files '
+        'new_pass orig_sys_metadata bdms recreate on_shared_storage '
+        'preserve_ephemeral host request_spec reimage_boot_volume '
+        'target_state',
     'nova.compute.manager:ComputeManager._finish_resize':
         'self context instance migration disk_info image_meta bdms '
         'request_spec',
@@ -55,8 +73,6 @@ EXPECTED = {
         'self instance',
     'nova.compute.resource_tracker:ResourceTracker._update':
         'self context compute_node startup',
-    'nova.compute.resource_tracker:ResourceTracker._get_flavor':
-        'self instance prefix migration',
     'nova.compute.resource_tracker:ResourceTracker'
     '._update_usage_from_instance':
         'self context instance nodename is_removed',
@@ -97,9 +113,22 @@ EXPECTED = {
         'self instance',
     'nova.virt.libvirt.driver:LibvirtDriver.emit_event':
         'self event',
+    'nova.virt.libvirt.driver:LibvirtDriver.update_provider_tree':
+        'self provider_tree nodename allocations',
+    'nova.virt.libvirt.driver:LibvirtDriver.migrate_disk_and_power_off':
+        'self context instance dest flavor network_info block_device_info '
+        'timeout retry_interval',
+    'nova.virt.libvirt.driver:LibvirtDriver._get_instance_disk_info':
+        'self instance block_device_info',
+    'nova.virt.libvirt.driver:LibvirtDriver._is_booted_from_volume':
+        'block_device_info',
     'nova.virt.libvirt.driver:LibvirtDriver.get_available_resource':
         'self nodename',
 }
+
+# What nova-scheduler calls before it asks Placement, and its list of them.
+_ASKING = 'nova.scheduler.request_filter:process_reqspec'
+_REQUEST_FILTERS = 'ALL_REQUEST_FILTERS'
 
 
 class UnknownNova(Exception):
@@ -121,6 +150,26 @@ def install() -> None:
     _alias_driver()
     nova_rt.conf.register_opts(nova.conf.CONF)
     nova.conf.CONF.set_default('compute_driver', DRIVER)
+
+
+def install_request_filter(
+        ask: Callable[[nova_context.RequestContext, objects.RequestSpec], bool],
+        ) -> None:
+    """Have nova-scheduler call this before it asks Placement.
+
+    It is called when the scheduler loads our filter, once or more often.
+
+    :raises UnknownNova: if Nova has no list of request filters
+    """
+    check_signature(_ASKING, 'ctxt request_spec')
+    filters = getattr(request_filter, _REQUEST_FILTERS, None)
+    if not isinstance(filters, list):
+        raise UnknownNova(
+            f'Nova {version.version_string()} has no list '
+            f'{request_filter.__name__}.{_REQUEST_FILTERS}: install a Nova or '
+            'a nova-rt that fits.')
+    if ask not in filters:
+        filters.append(ask)
 
 
 def check_release(release: str) -> None:

@@ -16,6 +16,7 @@ from nova_rt import policies
 from nova_rt import shares
 from nova_rt.compute import claims
 from nova_rt.compute import held
+from nova_rt.compute import moves
 
 LOG = logging.getLogger(__name__)
 CONF = cfg.CONF
@@ -80,40 +81,18 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     def _update_usage_from_migrations(self, context, migrations, nodename):
         self.ledger.forget(_MOVE)
         super()._update_usage_from_migrations(context, migrations, nodename)
+        for instance, holding in moves.coming_back(
+                context.elevated(), (self.host, nodename)):
+            self.ledger.enter(instance.uuid, _SERVER, None)
+            self.ledger.enter(instance.uuid, _MOVE, holding)
 
     def _update_usage_from_migration(self, context, instance, migration,
                                      nodename):
         super()._update_usage_from_migration(
             context, instance, migration, nodename)
-        server, move = self._sides(instance, migration, nodename)
+        server, move = moves.sides(instance, migration, (self.host, nodename))
         self.ledger.enter(instance.uuid, _SERVER, server)
         self.ledger.enter(instance.uuid, _MOVE, move)
-
-    def _sides(self, instance, migration, nodename):
-        """Return what a moving server holds here, itself and for its move.
-
-        From its claim until it is confirmed or reverted, a server holds the
-        old side on its source and the new side on its destination. Its host
-        changes on the way, its flavor and pCPUs only later, in one step.
-        """
-        here = (self.host, nodename)
-        incoming = (migration.dest_compute, migration.dest_node) == here
-        outbound = (migration.source_compute, migration.source_node) == here
-        own = held.holding_of(instance)
-        if incoming and outbound:
-            switched = (instance.instance_type_id
-                        != migration.old_instance_type_id)
-            return own, self._side(instance, migration,
-                                   held.OLD if switched else held.NEW)
-        if incoming:
-            return None, self._side(instance, migration, held.NEW)
-        if outbound and (instance.host, instance.node) != here:
-            return None, self._side(instance, migration, held.OLD)
-        return own, None
-
-    def _side(self, instance, migration, prefix):
-        flavor = self._get_flavor(instance, prefix, migration)
-        return held.holding_of(instance, flavor, prefix)
 
     def _drop_move_claim(self, context, instance, nodename, flavor=None,
                          prefix='new_'):

@@ -52,7 +52,7 @@ def shares_of(host: host_manager.HostState,
     """
     key, counted, seen = getattr(host, _COUNTED, (None, 0, None))
     if key != (id(host.stats), wanted):
-        key, counted, seen = (id(host.stats), wanted), 0, _told_by(host)
+        key, counted, seen = (id(host.stats), wanted), 0, told_by(host)
     if seen is not None:
         placed = _placed_on(host)
         seen, _ = _fill(host, seen, wanted, placed - counted)
@@ -78,21 +78,43 @@ def room_on(host: host_manager.HostState, wanted: reservation.Reservation,
     return count, None
 
 
-def _placed_on(host: host_manager.HostState) -> int:
-    try:
-        return host.num_instances - int(host.stats.get('num_instances', 0))
-    except ValueError:
-        return 0
+def told_by(host: host_manager.HostState | objects.ComputeNode,
+            ) -> shares.HostShares | None:
+    """Return the bandwidth that a host tells of, None if it offers none.
 
-
-def _told_by(host: host_manager.HostState) -> shares.HostShares | None:
+    None too if it says so in a way that cannot be read, which is logged.
+    """
     try:
-        told = shares.from_stats(host.stats)
+        told = shares.from_stats(host.stats or {})
     except (KeyError, ValueError) as why:
         LOG.warning('What %s tells of its bandwidth cannot be read: %s',
                     host.host, why)
         return None
     return told if told and told.rt_share else None
+
+
+def miss(host: str, seen: shares.HostShares | None,
+         wanted: reservation.Reservation) -> policies.NoRoom | None:
+    """Return what a host lacks for a request, None if it lacks nothing.
+
+    :param seen: its bandwidth, None if it offers none
+    """
+    if seen is None:
+        return policies.NoRoom(
+            wanted.share, lambda: f'{host} offers no CPU reservations')
+    try:
+        policies.check(seen, wanted)
+    except policies.NoRoom as why:
+        return policies.NoRoom(
+            why.missing, lambda why=why: f'No room on {host}: {why}')
+    return None
+
+
+def _placed_on(host: host_manager.HostState) -> int:
+    try:
+        return host.num_instances - int(host.stats.get('num_instances', 0))
+    except ValueError:
+        return 0
 
 
 def _fill(host: host_manager.HostState, seen: shares.HostShares,

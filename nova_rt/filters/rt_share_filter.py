@@ -8,8 +8,9 @@ from nova.scheduler import filters
 from nova.scheduler import utils
 from oslo_log import log as logging
 
-from nova_rt import policies
 from nova_rt import reservation
+from nova_rt.compute import nova_hooks
+from nova_rt.filters import promises
 from nova_rt.filters import requested
 
 LOG = logging.getLogger(__name__)
@@ -19,10 +20,12 @@ class RTShareFilter(filters.BaseHostFilter):
     """Passes a host if every vCPU finds a pCPU with enough bandwidth left.
 
     Enough in the sum is not enough: Figure 5 of the OpenStack paper leaves
-    130% on four pCPUs, and 75% fits none of them.
+    130% on four pCPUs, and 75% fits none of them. That Placement is asked for
+    the sum is for this filter to see to: a scheduler that loads it asks.
     """
 
     def __init__(self):
+        nova_hooks.install_request_filter(promises.ask_for_share)
         # Requests of which a server may hold an allocation by now. What this
         # filter sees does not tell: another, such as anti-affinity, may have
         # taken out the host that was chosen.
@@ -90,17 +93,8 @@ def _check_all_fit(hosts, wanted, count):
 
 
 def _miss(host, wanted):
-    """Return what a host lacks, as policies.NoRoom does, or None."""
-    seen = requested.shares_of(host, wanted)
-    if seen is None:
-        miss = policies.NoRoom(
-            wanted.share, lambda: f'{host.host} offers no CPU reservations')
-    else:
-        try:
-            policies.check(seen, wanted)
-            return None
-        except policies.NoRoom as why:
-            miss = policies.NoRoom(
-                why.missing, lambda why=why: f'no room on {host.host}: {why}')
-    LOG.debug('%s', miss)
+    miss = requested.miss(
+        host.host, requested.shares_of(host, wanted), wanted)
+    if miss is not None:
+        LOG.debug('%s', miss)
     return miss

@@ -14,6 +14,8 @@ from nova_rt import reservation
 from nova_rt.compute import held
 from nova_rt.virt import domain_xml
 from nova_rt.virt import host
+from nova_rt.virt import inventory
+from nova_rt.virt import root_disk
 from nova_rt.virt.cgroup import tree as cgroup_tree
 
 LOG = logging.getLogger(__name__)
@@ -46,6 +48,11 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         """See base class; what was left over is taken back as well."""
         self._reconcile()
         return super().get_available_resource(nodename)
+
+    def update_provider_tree(self, provider_tree, nodename, allocations=None):
+        """See base class; adds what Placement may promise of reservations."""
+        super().update_provider_tree(provider_tree, nodename, allocations)
+        inventory.offer(provider_tree, nodename, self.reservations.empty)
 
     def _reconcile(self):
         running = []
@@ -116,6 +123,27 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             self.reservations.settle_all()
         else:
             self.reservations.settle(group)
+
+    def migrate_disk_and_power_off(
+            self, context, instance, dest, flavor, network_info,
+            block_device_info=None, timeout=0, retry_interval=0):
+        """See base class; a container whose disk would stay behind stays."""
+        if self._has_root_disk(block_device_info):
+            root_disk.check_movable(instance)
+        return super().migrate_disk_and_power_off(
+            context, instance, dest, flavor, network_info, block_device_info,
+            timeout, retry_interval)
+
+    def _get_instance_disk_info(self, instance, block_device_info):
+        """See base class; a container's root is told too, and so copied."""
+        told = super()._get_instance_disk_info(instance, block_device_info)
+        if self._has_root_disk(block_device_info):
+            told += root_disk.described(instance)
+        return told
+
+    def _has_root_disk(self, block_device_info):
+        return (CONF.libvirt.virt_type == 'lxc'
+                and not self._is_booted_from_volume(block_device_info))
 
     def _group_of(self, instance):
         try:

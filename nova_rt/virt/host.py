@@ -2,19 +2,25 @@
 """The reservations of one host, as its kernel holds them."""
 
 from collections.abc import Iterable
+from collections.abc import Mapping
 import errno
 import pathlib
 
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from nova_rt import audit
 from nova_rt import bandwidth
 from nova_rt import ledger
 from nova_rt import shares
+from nova_rt.virt import cpus
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import dialect
+from nova_rt.virt.cgroup import doctor
+from nova_rt.virt.cgroup import finding
 from nova_rt.virt.cgroup import hierarchy
+from nova_rt.virt.cgroup import survey
 from nova_rt.virt.cgroup import tree as cgroup_tree
 
 LOG = logging.getLogger(__name__)
@@ -49,8 +55,8 @@ class ReservationHost:
         :param conf: with group ``[rt]`` registered
         :raises Unavailable: if reservations are to be offered but cannot be
         """
-        count = 1 + max(_cpu_list((_CPUS / 'present').read_text()))
-        online = _cpu_list((_CPUS / 'online').read_text())
+        count = 1 + max(cpus.parse((_CPUS / 'present').read_text()))
+        online = cpus.parse((_CPUS / 'online').read_text())
         if not conf.rt.hcbs_scheduler_available:
             LOG.info('Reservations are turned off by '
                      '[rt] hcbs_scheduler_available.')
@@ -167,11 +173,44 @@ class ReservationHost:
             if self._dialect.tree.exists(group):
                 self.settle(f'{group}/ended')
 
+    def look(self, running: Mapping[str, int]) -> audit.Kernel | None:
+        """Return what the kernel holds, None if nothing is offered here.
+
+        :param running: by server, a process of its container
+        """
+        if self._dialect is None:
+            return None
+        groups = {server: self.group_of(pid)
+                  for server, pid in running.items()}
+        return survey.survey(self._dialect, MACHINE_GROUPS, {
+            server: group for server, group in groups.items() if group})
+
     def _budget(self, holding: ledger.Holding) -> budget.Budget:
         count = len(self.empty.capacity)
         if self.empty.occupancy is shares.Occupancy.EVERY:
             return budget.on_every(holding.reservation, count)
         return budget.on_chosen(holding.reservation, holding.pcpus, count)
+
+
+def examine(conf: cfg.ConfigOpts) -> list[finding.Finding]:
+    """Return what keeps this machine from holding reservations.
+
+    :param conf: with group ``[rt]`` registered
+    """
+    present = cpus.parse((_CPUS / 'present').read_text())
+    online = cpus.parse((_CPUS / 'online').read_text())
+    findings = doctor.examine(finding.Machine(
+        cgroup_tree.CgroupTree.find(), present, online,
+        bandwidth.fraction_to_bandwidth(conf.rt.cap), MACHINE_GROUPS))
+    try:
+        _usable(conf.rt.cpu_set, online)
+    except Unavailable as why:
+        findings.append(finding.refused('options', why))
+    if not conf.rt.hcbs_scheduler_available:
+        findings.append(finding.Finding(
+            'options', finding.WARNING, 'this host offers no reservations',
+            'set [rt] hcbs_scheduler_available=true'))
+    return findings
 
 
 def _usable(cpu_set: str | None, online: frozenset[int]) -> frozenset[int]:
@@ -182,7 +221,7 @@ def _usable(cpu_set: str | None, online: frozenset[int]) -> frozenset[int]:
     if not cpu_set:
         return online
     try:
-        wanted = _cpu_list(cpu_set)
+        wanted = cpus.parse(cpu_set)
     except ValueError:
         raise Unavailable(
             f'[rt] cpu_set is {cpu_set!r}: write numbers and ranges, for '
@@ -193,19 +232,3 @@ def _usable(cpu_set: str | None, online: frozenset[int]) -> frozenset[int]:
             f'[rt] cpu_set names pCPU(s) {missing}, which are not online: '
             'bring them up or leave them out.')
     return wanted
-
-
-def _cpu_list(text: str) -> frozenset[int]:
-    """Return the CPUs in a list such as ``0-3,8``.
-
-    :raises ValueError: if it is not one
-    """
-    cpus: set[int] = set()
-    for word in text.strip().split(','):
-        first, dash, last = word.strip().partition('-')
-        start, end = int(first), int(last if dash else first)
-        if end < start or start < 0:
-            raise ValueError(f'{word} is no range')
-        cpus.update(range(start, end + 1))
-    return frozenset(cpus)
-

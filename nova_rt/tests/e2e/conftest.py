@@ -6,20 +6,12 @@ tests then use it and leave it running.
 """
 
 import itertools
-import os
-import pathlib
 
 import pytest
 
 from demo import kernel as demo_kernel
-from demo import real
 from nova_rt.tests.e2e import driver
-from stack import __main__ as stack_main
-from stack import cloud as stack_cloud
-from stack import rundir
-from stack import service
-
-ROOT = pathlib.Path(__file__).parents[3]
+from nova_rt.tests.e2e import stacks
 
 _names = (f'e2e-{number}' for number in itertools.count(1))
 
@@ -27,23 +19,8 @@ _names = (f'e2e-{number}' for number in itertools.count(1))
 @pytest.fixture(scope='session')
 def stack():
     """A real OpenStack, on loopback; skips where there can be none."""
-    given = os.environ.get('NOVA_RT_E2E_RUN_DIR')
-    if given:
-        yield stack_cloud.Cloud(service.Site.of(rundir.RunDir(given)))
-        return
-    reason = real.why_not()
-    if reason:
-        pytest.skip(reason)
-    stack_main.interruptible()
-    cloud = stack_cloud.Cloud(
-        service.Site(rundir.RunDir(ROOT / 'run' / 'e2e')),
-        report=lambda name, seconds: print(f'{name}: {seconds:.1f} s'))
-    cloud.up()
-    try:
+    with stacks.running('e2e') as cloud:
         yield cloud
-    finally:
-        problems = cloud.down()
-    assert problems == []
 
 
 @pytest.fixture(scope='session')

@@ -4,6 +4,7 @@
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
+import json
 import os
 import time
 from typing import Any
@@ -11,9 +12,12 @@ import uuid
 
 import openstack
 import openstack.exceptions
+import sqlalchemy
 
 from demo import kernel as demo_kernel
+from nova_rt import shares
 from nova_rt.virt.cgroup import dialect
+from stack import cloud as stack_cloud
 
 PATIENCE = 120.0  # seconds
 MICROVERSION = '2.100'
@@ -28,19 +32,22 @@ def connect(environment: Mapping[str, str]) -> openstack.connection.Connection:
            if key != 'OS_COMPUTE_API_VERSION'})
 
 
-def until(condition: Callable[[], Any], what: str) -> Any:
+def until(condition: Callable[[], Any], what: str,
+          patience: float = PATIENCE, pause: float = 0.1) -> Any:
     """Wait for a condition and return what it returned.
 
+    :param patience: how long, in seconds.
+    :param pause: seconds between two looks.
     :raises TimeoutError: if it does not hold in time.
     """
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while True:
         found = condition()
         if found:
             return found
         if time.monotonic() > deadline:
-            raise TimeoutError(f'Not within {PATIENCE:.0f} s: {what}')
-        time.sleep(0.1)
+            raise TimeoutError(f'Not within {patience:.0f} s: {what}')
+        time.sleep(pause)
 
 
 class Flavors:
@@ -82,7 +89,6 @@ class User:
         self._operator = operator
         self._kernel = kernel
         self._names = names
-        self._ids: list[str] = []
 
     def ask(self, flavor: str, image: str = 'busybox',
             **hints: str) -> openstack.compute.v2.server.Server:
@@ -90,20 +96,34 @@ class User:
 
         :raises BadRequestException: if the API refuses.
         """
-        body: dict[str, Any] = {
-            'server': {
-                'name': next(self._names), 'flavorRef': flavor,
-                'imageRef': self.cloud.image.find_image(image).id,
-                'networks': 'none'}}
+        body = {'server': self._wanted(flavor, image)}
         if hints:
             body['os:scheduler_hints'] = {
                 name.replace('__', '.'): value
                 for name, value in hints.items()}
+        return self.show(self._post(body)['server']['id'])
+
+    def ask_many(self, flavor: str, count: int,
+                 ) -> list[openstack.compute.v2.server.Server]:
+        """Ask for many servers in one request, all of them or none.
+
+        :raises ForbiddenException: if they are over the quota.
+        """
+        wanted = dict(self._wanted(flavor, 'busybox'), min_count=count,
+                      max_count=count, return_reservation_id=True)
+        asked = self._post({'server': wanted})['reservation_id']
+        return list(self.cloud.compute.servers(reservation_id=asked))
+
+    def _wanted(self, flavor: str, image: str) -> dict[str, Any]:
+        return {'name': next(self._names), 'flavorRef': flavor,
+                'imageRef': self.cloud.image.find_image(image).id,
+                'networks': 'none'}
+
+    def _post(self, body: dict[str, Any]) -> dict[str, Any]:
         answer = self.cloud.compute.post(
             '/servers', json=body, microversion=MICROVERSION)
         openstack.exceptions.raise_from_response(answer)
-        self._ids.append(answer.json()['server']['id'])
-        return self.show(self._ids[-1])
+        return dict(answer.json())
 
     def boot(self, *args: str, **hints: str
              ) -> openstack.compute.v2.server.Server:
@@ -143,15 +163,21 @@ class User:
     def delete(self, server: str) -> None:
         """Delete a server and wait until it is gone."""
         self.cloud.compute.delete_server(server)
-        until(lambda: server not in {
-            each.id for each in self.cloud.compute.servers(details=False)},
-            f'server {server} is deleted')
-        self._ids.remove(server)
+        self._gone(server)
+
+    def _gone(self, server: str) -> None:
+        """Wait until a server that was deleted is gone."""
+        until(lambda: self.cloud.compute.find_server(server) is None,
+              f'server {server} is deleted')
 
     def delete_all(self) -> None:
-        """Delete whatever this user has asked for."""
-        for server in list(self._ids):
-            self.delete(server)
+        """Delete whatever this user has."""
+        servers = [each.id for each
+                   in self.cloud.compute.servers(details=False)]
+        for server in servers:
+            self.cloud.compute.delete_server(server)
+        for server in servers:
+            self._gone(server)
 
 
 def nothing_held(kernel: dialect.Dialect) -> bool:
@@ -160,6 +186,20 @@ def nothing_held(kernel: dialect.Dialect) -> bool:
     return not tree.exists('machine') or not (
         any(kernel.read('machine').runtimes_us)
         or list(tree.children('machine')))
+
+
+def ledger(stack: stack_cloud.Cloud) -> shares.HostShares:
+    """Return what the only compute node tells the scheduler of its ledger."""
+    engine = sqlalchemy.create_engine(stack.site.database('nova'))
+    try:
+        with engine.connect() as connection:
+            stats = connection.scalar(sqlalchemy.text(
+                'SELECT stats FROM compute_nodes WHERE deleted = 0'))
+    finally:
+        engine.dispose()
+    told = shares.from_stats(json.loads(stats))
+    assert told is not None, stats
+    return told
 
 
 def policies_in(container: demo_kernel.Container) -> set[tuple[int, int]]:

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is refused, where, and in which words."""
 
+import os
+
 import openstack.exceptions
 import pytest
 
 from nova_rt.tests.e2e import driver
+
+MANY = 1000 if os.environ.get('FULL') == '1' else 50
 
 
 @pytest.mark.parametrize('hints', [
@@ -45,3 +49,30 @@ def test_room_that_becomes_free_can_be_reserved_again(user, flavors):
     first = user.boot(flavors(120_000, vcpus=2))
     user.delete(first.id)
     user.boot(flavors(140_000, vcpus=2))
+
+
+@pytest.fixture
+def no_quota(operator, user):
+    """Lets the user's project ask for as much as it likes."""
+    project = user.cloud.current_project_id
+    operator.compute.update_quota_set(
+        project, instances=-1, cores=-1, ram=-1)
+    yield
+    operator.compute.revert_quota_set(project)
+
+
+def test_more_servers_in_one_request_than_the_quota_are_refused_at_once(
+        user, flavors):
+    with pytest.raises(openstack.exceptions.ForbiddenException):
+        user.ask_many(flavors(60_000), 1000)
+
+
+def test_many_servers_in_one_request_that_do_not_all_fit_get_a_reason_each(
+        user, flavors, kernel, no_quota):
+    servers = user.ask_many(flavors(60_000), MANY)
+    assert len(servers) == MANY
+    for server in servers:
+        shown = user.settled(server.id, 'ERROR')
+        assert (f'{MANY} servers are wanted, but only 3 of them fit'
+                in shown.fault['message'])
+    assert driver.nothing_held(kernel)

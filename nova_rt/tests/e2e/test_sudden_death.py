@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from nova_rt import bandwidth
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e import kill_points
 
@@ -58,8 +59,9 @@ def test_nothing_is_lost_doubled_or_left_when_killed_in_a_create(
     driver.until(lambda: not order.exists(), f'{point} is reached')
     stack.restart('nova-compute')
     driver.until(lambda: holds_what_runs(kernel), 'the kernel holds it')
+    driver.until(lambda: ledger_covers(stack, kernel), 'the ledger has it')
     user.delete(server.id)
-    driver.until(lambda: driver.nothing_held(kernel), 'nothing is left')
+    driver.until(lambda: nothing_left(stack, kernel), 'nothing is left')
 
 
 @pytest.mark.parametrize('point', chosen(kill_points.DELETE), ids=str)
@@ -67,12 +69,29 @@ def test_nothing_is_left_when_killed_in_a_delete(
         point, stack, kernel, user, flavor, order):
     server = user.boot(flavor)
     assert holds_what_runs(kernel)
+    assert ledger_covers(stack, kernel)
     order.write_text(str(point))
     user.cloud.compute.delete_server(server.id)
     driver.until(lambda: not order.exists(), f'{point} is reached')
     stack.restart('nova-compute')
     user.delete(server.id)
-    driver.until(lambda: driver.nothing_held(kernel), 'nothing is left')
+    driver.until(lambda: nothing_left(stack, kernel), 'nothing is left')
+
+
+def nothing_left(stack, kernel) -> bool:
+    """Whether neither the kernel nor the ledger holds anything."""
+    return (driver.nothing_held(kernel)
+            and not any(driver.ledger(stack).used))
+
+
+def ledger_covers(stack, kernel) -> bool:
+    """Whether the ledger has what runs, and not more than one server's.
+
+    A server that was claimed for and is not started holds in the ledger only.
+    """
+    most = bandwidth.to_bandwidth(*RESERVED)
+    return all(below <= used <= most for below, used in zip(
+        in_containers(kernel), driver.ledger(stack).used, strict=True))
 
 
 def holds_what_runs(kernel) -> bool:
@@ -83,7 +102,13 @@ def holds_what_runs(kernel) -> bool:
         return False
     if not kernel.tree.exists('machine'):
         return True
-    below = [sum(budget.bandwidths[pcpu] for budget in budgets)
-             for pcpu in range(kernel.count)]
-    return all(0 <= above - held <= ROUNDING for above, held in zip(
-        kernel.read('machine').bandwidths, below, strict=True))
+    return all(0 <= above - below <= ROUNDING for above, below in zip(
+        kernel.read('machine').bandwidths, in_containers(kernel),
+        strict=True))
+
+
+def in_containers(kernel) -> list[int]:
+    """Return by pCPU the bandwidth that all containers hold."""
+    budgets = [kernel.read(group) for group in kernel.tree.children('machine')]
+    return [sum(budget.bandwidths[pcpu] for budget in budgets)
+            for pcpu in range(kernel.count)]

@@ -5,104 +5,29 @@ API, conductor, scheduler, Placement and the compute services with our
 manager, tracker and claims are real; libvirt and the kernel are stand-ins.
 """
 
-import itertools
-from typing import ClassVar
-
 import fixtures
 from nova import context
-from nova import exception
 from nova import objects
 from nova import service
 from nova import test
-from nova.compute import power_state
 from nova.compute import resource_tracker
+from nova.scheduler import request_filter
 from nova.tests.functional import integrated_helpers
 from nova.virt import fake
 
 from nova_rt import bandwidth
 from nova_rt import shares
+from nova_rt.compute import auditor
 from nova_rt.compute import claims
 from nova_rt.compute import held
 from nova_rt.compute import nova_hooks
-from nova_rt.tests import fake_kernel
 from nova_rt.tests.functional import base
-from nova_rt.virt import host as virt_host
-from nova_rt.virt.cgroup import detect
-from nova_rt.virt.cgroup import tree
+from nova_rt.tests.functional import fake_driver
+from nova_rt.tests.functional.fake_driver import FakeContainerDriver
 
-PCPUS = 4
-_pids = itertools.count(1000)
-
-
-class FakeContainerDriver(fake.FakeDriver):
-    """Nova's fake driver, with containers' groups in a fake kernel."""
-
-    # By host: a kernel outlives its nova-rt-compute.
-    kernels: ClassVar[dict[str, fake_kernel.FakeKernel]] = {}
-
-    def init_host(self, host):
-        super().init_host(host)
-        self.kernel = self.kernels.setdefault(
-            host, fake_kernel.FakeKernel(PCPUS, multi=True))
-        spoken = detect.detect(self.kernel, PCPUS)
-        self.reservations = virt_host.ReservationHost(
-            spoken, shares.HostShares.empty(
-                [bandwidth.fraction_to_bandwidth(0.95)] * PCPUS))
-
-    # Known from init_host on; the manager asks for it before.
-    reservations: virt_host.ReservationHost | None = None
-
-    def spawn(self, context, instance, *args, **kwargs):
-        super().spawn(context, instance, *args, **kwargs)
-        self._start_if_running(instance)
-
-    def power_on(self, context, instance, *args, **kwargs):
-        super().power_on(context, instance, *args, **kwargs)
-        self._start(instance)
-
-    def reboot(self, context, instance, *args, **kwargs):
-        self._stop(instance)
-        super().reboot(context, instance, *args, **kwargs)
-
-    def finish_revert_migration(self, context, instance, *args, **kwargs):
-        super().finish_revert_migration(context, instance, *args, **kwargs)
-        self._start_if_running(instance)
-
-    def power_off(self, instance, *args, **kwargs):
-        super().power_off(instance, *args, **kwargs)
-        self._stop(instance)
-
-    def migrate_disk_and_power_off(self, context, instance, *args, **kwargs):
-        self._stop(instance)
-        return super().migrate_disk_and_power_off(
-            context, instance, *args, **kwargs)
-
-    def destroy(self, context, instance, *args, **kwargs):
-        self._stop(instance)
-        super().destroy(context, instance, *args, **kwargs)
-
-    def _start_if_running(self, instance):
-        if self.get_info(instance).state == power_state.RUNNING:
-            self._start(instance)
-
-    def _start(self, instance):
-        holding = held.holding_on(instance, self._host)
-        if holding is None:
-            return
-        pid = next(_pids)
-        self.kernel.start(pid, f'machine/{instance.uuid}')
-        try:
-            self.reservations.apply(pid, holding)
-        except tree.KernelRefusal as why:
-            self._stop(instance)
-            raise exception.InstanceDeployFailure(reason=str(why)) from None
-
-    def _stop(self, instance):
-        group = f'machine/{instance.uuid}'
-        for pid in [pid for pid, of in self.kernel.pids.items()
-                    if of == group]:
-            self.kernel.stop(pid)
-            self.reservations.settle(group)
+PATIENCE = 120  # half seconds
+PCPUS = fake_driver.PCPUS
+CAP = fake_driver.CAP
 
 
 class _ReservationServices(base.ReservationTestCase):
@@ -111,7 +36,9 @@ class _ReservationServices(base.ReservationTestCase):
     def setUp(self):
         super().setUp()
         self.flags(
-            enabled_filters=['ComputeFilter', 'RTShareFilter'],
+            enabled_filters=[
+                'ComputeFilter', 'ServerGroupAntiAffinityFilter',
+                'RTShareFilter'],
             available_filters=[
                 'nova.scheduler.filters.all_filters',
                 'nova_rt.filters.rt_share_filter.RTShareFilter'],
@@ -126,8 +53,13 @@ class _ReservationServices(base.ReservationTestCase):
         self.useFixture(fixtures.MockPatchObject(
             service, 'SERVICE_MANAGERS', dict(service.SERVICE_MANAGERS, **{
                 'nova-compute': nova_hooks.MANAGER})))
+        for of_all_hosts in ('kernels', 'capacities', '_copies'):
+            self.useFixture(fixtures.MockPatchObject(
+                FakeContainerDriver, of_all_hosts, {}))
+        # As each scheduler process has its own.
         self.useFixture(fixtures.MockPatchObject(
-            FakeContainerDriver, 'kernels', {}))
+            request_filter, 'ALL_REQUEST_FILTERS',
+            list(request_filter.ALL_REQUEST_FILTERS)))
 
 
 class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
@@ -136,6 +68,25 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
 
     microversion = 'latest'
     compute_driver = 'fake.FakeContainerDriver'
+
+    def _wait_for_server_parameter(self, server, expected_params,
+                                   max_retries=PATIENCE, **kwargs):
+        # Nova's own five seconds are few on a busy machine.
+        return super()._wait_for_server_parameter(
+            server, expected_params, max(max_retries, PATIENCE), **kwargs)
+
+    def start(self, host, capacity=None, **kwargs):
+        """Start a compute service, again if there is one of this host.
+
+        :param capacity: by pCPU, what the host has to offer from now on
+        """
+        if capacity is not None:
+            FakeContainerDriver.capacities[host] = capacity
+        if host in self.computes:
+            self.computes[host] = self.restart_compute_service(
+                self.computes[host])
+        else:
+            self._start_compute(host, **kwargs)
 
     def make_flavor(self, percent, vcpus, period_us=100_000, **extra):
         """Create a flavor with this bandwidth on each vCPU."""
@@ -153,10 +104,15 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
         server = self.api.post_server(request)
         return self._wait_for_state_change(server, state)
 
-    def instance_of(self, server):
-        """Return the instance as the database has it."""
+    def cell_context(self):
+        """Return the context of an administrator in the first cell."""
         cell = context.get_admin_context()
         context.set_target_cell(cell, self.cell_mappings[test.CELL1_NAME])
+        return cell
+
+    def instance_of(self, server):
+        """Return the instance as the database has it."""
+        cell = self.cell_context()
         return objects.Instance.get_by_uuid(
             cell, server['id'], expected_attrs=['system_metadata', 'flavor'])
 
@@ -174,6 +130,11 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
         """Return the ledger of a compute service, by pCPU in percent."""
         return [bandwidth.percent(used)
                 for used in compute.manager.rt.shares.used]
+
+    def promised_on(self, host):
+        """Return the share that Placement has promised of a host."""
+        return self._get_provider_usages(
+            self._get_provider_uuid_by_host(host))[shares.RESOURCE_CLASS]
 
     def kernel_of(self, compute):
         """Return the fake kernel under a compute service."""
@@ -193,6 +154,20 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
             self.assertEqual(total, kernel.bandwidths('machine'))
         return [bandwidth.percent(each) for each in total]
 
+    def auditor_of(self, host):
+        """Return the auditor of a compute service's host."""
+        compute = self.computes[host]
+        (node,) = compute.manager.rt.compute_nodes.values()
+        return auditor.Auditor(
+            self.cell_context(), node, compute.manager.driver.reservations,
+            lambda: compute.manager.driver.running())
+
+    def assert_audited(self):
+        """Assert that kernel, ledger, Nova and Placement say the same."""
+        self.assertEqual(
+            {host: [] for host in self.computes},
+            {host: self.auditor_of(host).look() for host in self.computes})
+
     def assert_ledgers(self, *expected):
         """Assert what the ledgers hold, by host and pCPU in percent.
 
@@ -208,7 +183,8 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
         """Assert that nothing is in motion: all know and hold the same.
 
         The running servers' reservations, as the instances tell them, are
-        what the ledgers and the kernels hold, and no move has left a trace.
+        what the ledgers, the kernels and Placement hold, and no move has left
+        a trace.
         """
         told = {host: [0] * PCPUS for host in self.computes}
         for server in servers:
@@ -219,6 +195,9 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
             holding = held.holding_of(instance)
             for pcpu in holding.pcpus:
                 told[instance.host][pcpu] += holding.reservation.bandwidth
+        self.assertEqual(
+            {host: sum(pcpus) for host, pcpus in told.items()},
+            {host: self.promised_on(host) for host in self.computes})
         told = {host: [bandwidth.percent(each) for each in pcpus]
                 for host, pcpus in told.items()}
         for _ in range(2):

@@ -96,6 +96,14 @@ class TestResizeToAnotherHost(MovesTestCase):
                                [50, 50, 0, 0], [20, 60, 60, 60])):
             self._resize_server(self.server, self.large)
 
+    def test_reverted_and_not_yet_back_it_is_held_on_its_source_only(self):
+        self._resize_server(self.server, self.large)
+        with self.observed(self.manager_of('host1'), 'finish_revert_resize',
+                           lambda: self.assert_ledgers(
+                               [50, 50, 0, 0], [20, 0, 0, 0])):
+            self._revert_resize(self.server)
+        self.assert_settled(self.server, self.other)
+
     def test_deleted_while_it_is_resized_it_holds_nothing(self):
         self._resize_server(self.server, self.large)
         self._delete_server(self.server)
@@ -218,6 +226,13 @@ class TestResizeOnTheSameHost(MovesTestCase):
         self.assertEqual((0, 1), self.pcpus_of(self.server))
         self.assert_settled(self.server)
 
+    def test_reverted_and_not_yet_back_it_holds_the_old_share_only(self):
+        self._resize_server(self.server, self.large)
+        with self.observed(self.manager_of('host1'), 'finish_revert_resize',
+                           lambda: self.assert_ledgers([50, 50, 0, 0])):
+            self._revert_resize(self.server)
+        self.assert_settled(self.server)
+
     def test_at_every_stage_it_holds_both(self):
         manager = self.manager_of('host1')
 
@@ -280,59 +295,6 @@ class TestColdMigration(MovesTestCase):
             self._migrate_server(self.server)
 
 
-class TestEvacuation(MovesTestCase):
-
-    def setUp(self):
-        super().setUp()
-        self.other = self.boot_on('host2', self.make_flavor(20, 1))
-        self.server = self.boot_on('host1', self.make_flavor(50, 2))
-
-    def take_down(self, host):
-        compute = self.computes.pop(host)
-        compute.stop()
-        self.admin_api.put_service_force_down(
-            self.admin_api.get_services(
-                host=host, binary='nova-compute')[0]['id'], True)
-        return compute
-
-    def evacuate(self, **expected):
-        # From 2.95 on, an evacuated server stays stopped.
-        with mock.patch.object(self.admin_api, 'microversion', '2.94'):
-            return self._evacuate_server(self.server, **expected)
-
-    def test_it_runs_on_the_pcpus_claimed_on_the_other_host(self):
-        self.take_down('host1')
-        self.evacuate(expected_state='ACTIVE', expected_host='host2')
-        self.assertEqual((1, 2), self.pcpus_of(self.server))
-        self.assert_settled(self.server, self.other)
-
-    def test_its_first_host_comes_back_without_it(self):
-        compute = self.take_down('host1')
-        self.evacuate(expected_state='ACTIVE', expected_host='host2')
-        self.computes['host1'] = self.restart_compute_service(compute)
-        self.assert_settled(self.server, self.other)
-
-    def test_without_room_it_stays_as_it_was_and_tells_why(self):
-        full = self.boot_on('host2', self.make_flavor(70, 4))
-        self.take_down('host1')
-        with mock.patch('nova_rt.filters.rt_share_filter.RTShareFilter'
-                        '.filter_all', lambda _, hosts, spec: list(hosts)):
-            self.evacuate(expected_state='ACTIVE', expected_host='host1',
-                          expected_migration_status='failed')
-        self.assertIn('lacks', self.fault_of(self.server))
-        self.assertEqual((0, 1), self.pcpus_of(self.server))
-        self.assert_settled(self.other, full)
-
-    def test_a_kernel_that_refuses_leaves_no_claim(self):
-        self.take_down('host1')
-        kernel = self.kernel_of(self.computes['host2'])
-        kernel.refuse_containers = 22
-        self.evacuate(expected_state='ERROR', expected_host='host1',
-                      expected_migration_status='failed')
-        self.assertEqual((0, 1), self.pcpus_of(self.server))
-        self.assert_settled(self.other)
-
-
 class TestShelving(MovesTestCase):
 
     def setUp(self):
@@ -354,7 +316,8 @@ class TestShelving(MovesTestCase):
         self._shelve_server(self.server)
         self._wait_for_server_parameter(
             self.server, {'OS-EXT-SRV-ATTR:host': None})
-        full = [self.boot_on(host, self.make_flavor(70, 4))
+        # There is room in the sum, or Placement would refuse.
+        full = [self.boot_on(host, self.make_flavor(60, 4))
                 for host in self.computes]
         with mock.patch('nova_rt.filters.rt_share_filter.RTShareFilter'
                         '.filter_all', lambda _, hosts, spec: list(hosts)):

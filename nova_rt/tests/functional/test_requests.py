@@ -13,10 +13,12 @@ class RequestsTestCase(cloud.CloudTestCase):
         for i in (1, 2, 3):
             self._start_compute(f'host{i}')
 
-    def create_many(self, flavor, count):
-        self.api.post_server({'server': dict(
-            self._build_server(flavor_id=flavor, networks='none'),
-            min_count=count, max_count=count)})
+    def create_many(self, flavor, count, **hints):
+        self.api.post_server({
+            'server': dict(
+                self._build_server(flavor_id=flavor, networks='none'),
+                min_count=count, max_count=count),
+            'os:scheduler_hints': hints})
 
     def servers(self):
         return self.api.get_servers(detail=True)
@@ -56,6 +58,14 @@ class TestManyServers(RequestsTestCase):
         self.create_many(self.make_flavor(45, 4), 6)
         self.wait_for_all('ACTIVE', 6)
         self.assert_ledgers(*[[90] * 4] * 3)
+        self.assert_settled(*self.servers())
+
+    def test_servers_that_keep_apart_are_one_on_each_host(self):
+        group = self.api.post_server_groups(
+            {'name': 'apart', 'policy': 'anti-affinity'})
+        self.create_many(self.make_flavor(30, 4), 3, group=group['id'])
+        self.wait_for_all('ACTIVE', 3)
+        self.assert_ledgers(*[[30] * 4] * 3)
         self.assert_settled(*self.servers())
 
     def test_one_of_many_is_moved_where_only_one_fits(self):
@@ -111,7 +121,7 @@ class TestGivenHost(RequestsTestCase):
         full = self.boot(self.make_flavor(60, 4), az='nova:host2')
         server = self.boot(self.make_flavor(50, 1), host='host2',
                            state='ERROR')
-        self.assertIn('no room on host2', server['fault']['message'])
+        self.assertIn('No room on host2', server['fault']['message'])
         self.assert_settled(full)
 
 

@@ -79,5 +79,8 @@ def test_percent_has_one_decimal_if_it_needs_one(value, shown):
 
 
 def test_share_is_shown_in_cpus():
-    assert bandwidth.cpus(4 * bandwidth.to_bandwidth(95, 100)) == 3.799999
+    assert bandwidth.cpus(4 * bandwidth.to_bandwidth(95, 100)) == 3.8
+    assert bandwidth.cpus(64 * bandwidth.to_bandwidth(95, 100)) == 60.8
+    assert bandwidth.cpus(bandwidth.to_bandwidth(1, 3)) == 0.3333
+    assert bandwidth.cpus(1 << 15) == 0.0313
     assert bandwidth.cpus(bandwidth.BW_UNIT) == 1.0

@@ -44,3 +44,16 @@ def test_the_side_that_a_move_ends_on_becomes_what_the_server_holds(
     held.switch_side(moving, prefix)
     held.end_move(moving)
     assert moving.system_metadata == {'rt_pcpus': pcpus}
+
+
+def test_the_share_of_hints_and_flavor_is_written_into_the_flavor():
+    asked = objects.RequestSpec(
+        scheduler_hints={'cpu.rt_runtime_us': ['50000']})
+    merged = held.merged(server('40000').flavor, asked)
+    assert merged.extra_specs['resources:CUSTOM_RT_SHARE'] == str(1 << 20)
+
+
+def test_a_share_without_a_reservation_is_taken_out_of_the_flavor():
+    by_hand = objects.Flavor(
+        vcpus=1, extra_specs={'resources:CUSTOM_RT_SHARE': '5', 'x': 'y'})
+    assert held.merged(by_hand, None).extra_specs == {'x': 'y'}

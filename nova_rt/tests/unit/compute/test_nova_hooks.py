@@ -29,6 +29,21 @@ def test_an_unknown_release_is_refused():
         nova_hooks.check_release('35.0.1')
 
 
+def test_a_scheduler_without_a_list_of_request_filters_is_told(monkeypatch):
+    monkeypatch.delattr('nova.scheduler.request_filter.ALL_REQUEST_FILTERS')
+    with pytest.raises(nova_hooks.UnknownNova, match='has no list'):
+        nova_hooks.install_request_filter(print)
+
+
+def test_a_request_filter_is_put_in_place_once(monkeypatch):
+    filters = []
+    monkeypatch.setattr(
+        'nova.scheduler.request_filter.ALL_REQUEST_FILTERS', filters)
+    nova_hooks.install_request_filter(print)
+    nova_hooks.install_request_filter(print)
+    assert filters == [print]
+
+
 def test_nova_finds_its_own_claims_where_it_looks_for_them():
     assert nova_claims.MoveClaim is not claims.MoveClaim
     assert issubclass(claims.MoveClaim, nova_claims.MoveClaim)

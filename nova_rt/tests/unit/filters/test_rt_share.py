@@ -57,7 +57,7 @@ def test_hosts_with_room_on_every_pcpu_needed_pass():
 def test_the_nearest_miss_is_told_when_no_host_passes():
     hosts = [a_host('a', (90, 90)), a_host('b', (30, 95)),
              a_host('c', (60, 60))]
-    assert 'no room on b: ' in refusal(hosts, a_request(75, 1))
+    assert 'No room on b: ' in refusal(hosts, a_request(75, 1))
     assert 'lacks 10%' in refusal(hosts, a_request(75, 1))
 
 
@@ -80,7 +80,7 @@ def test_once_a_server_may_be_placed_the_rest_is_left_to_nova():
     request = a_request(60, 4, servers=2)
     rt_filter.filter_all([a_host('a'), a_host('b')], request)
     assert rt_filter.filter_all([a_host('full', (50,) * 4)], request) == []
-    assert 'no room on full' in refusal(
+    assert 'No room on full' in refusal(
         [a_host('full', (50,) * 4)], a_request(60, 4))
 
 

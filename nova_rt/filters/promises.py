@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The request filter that asks Placement for a reservation's share.
+
+Placement allocates it together with all else that a server needs, in one step,
+so no two schedulers promise the same bandwidth.
+"""
+
+from __future__ import annotations
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova.scheduler.client import report
+from oslo_log import log as logging
+
+from nova_rt import policies
+from nova_rt import reservation
+from nova_rt import shares
+from nova_rt.filters import requested
+
+LOG = logging.getLogger(__name__)
+
+# Hosts of each cell that are looked at to say what lacks.
+_LOOKED_AT = 1000
+_VERSION = '1.36'
+
+
+def ask_for_share(context: nova_context.RequestContext,
+                  spec: objects.RequestSpec) -> bool:
+    """Ask for the share and for a host that offers reservations.
+
+    The request is the scheduler's own copy: neither the flavor in the
+    database nor the server's is changed. The share is in the flavor, and not
+    in a request group of its own, so that Nova asks for it where it asks for
+    the vCPUs.
+
+    :returns: whether the request is for a reservation
+    :raises NoValidHost: if it cannot be, or no host at all has the share
+        left; Nova itself would say nothing of why
+    """
+    try:
+        wanted = requested.wanted_by(spec)
+    except reservation.InvalidReservation as why:
+        raise exception.NoValidHost(reason=str(why)) from None
+    if 'extra_specs' not in spec.flavor:
+        spec.flavor.extra_specs = {}
+    if wanted is None:
+        # One given by hand would be paid for without a reservation.
+        spec.flavor.extra_specs.pop(shares.EXTRA_SPEC, None)
+        return False
+    spec.flavor.extra_specs[shares.EXTRA_SPEC] = str(wanted.share)
+    spec.root_required.add(shares.TRAIT)
+    if _refused_everywhere(context, wanted):
+        raise exception.NoValidHost(reason=_nearest_miss(context, wanted))
+    return True
+
+
+def _refused_everywhere(context, wanted):
+    """Return whether Placement has no host with this share left.
+
+    False too if it does not answer, which Nova then meets itself.
+    """
+    answer = report.report_client_singleton().get(
+        f'/allocation_candidates?resources={shares.RESOURCE_CLASS}:'
+        f'{wanted.share}&required={shares.TRAIT}&limit=1',
+        version=_VERSION, global_request_id=context.global_id)
+    return bool(answer) and not answer.json()['allocation_requests']
+
+
+def _nearest_miss(context, wanted):
+    """Return what the host that comes nearest lacks, as a sentence."""
+    told = nova_context.scatter_gather_skip_cell0(
+        context, objects.ComputeNodeList.get_by_pagination, limit=_LOOKED_AT)
+    misses = [_miss(node, wanted) for nodes in told.values()
+              if isinstance(nodes, objects.ComputeNodeList)
+              for node in nodes]
+    if not misses:
+        return 'There is no host that offers CPU reservations.'
+    return f'{min(misses, key=lambda miss: miss.missing)}.'
+
+
+def _miss(node, wanted):
+    """Return what a host lacks, as policies.NoRoom does."""
+    return requested.miss(node.host, requested.told_by(node), wanted) or (
+        policies.NoRoom(0, lambda: (
+            f'The bandwidth that {node.host} has left is promised to servers '
+            'that are being built or moved: try again')))

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stack for the length of a test session."""
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+import contextlib
+import os
+import pathlib
+
+import pytest
+
+from demo import real
+from stack import __main__ as stack_main
+from stack import cloud as stack_cloud
+from stack import rundir
+from stack import service
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+@contextlib.contextmanager
+def running(name: str, more: Sequence[str] = ()) -> Iterator[stack_cloud.Cloud]:
+    """Start a stack, and give everything back at the end.
+
+    :param name: of its run directory. ``NOVA_RT_<NAME>_RUN_DIR`` may name one
+        where a stack is up already; it is then used and left running.
+    :param more: what it has besides, see ``stack.services.MORE``.
+
+    Skips the tests where there can be no stack.
+    """
+    given = os.environ.get(f'NOVA_RT_{name.upper()}_RUN_DIR')
+    if given:
+        yield stack_cloud.Cloud(service.Site.of(rundir.RunDir(given)))
+        return
+    reason = real.why_not()
+    if reason:
+        pytest.skip(reason)
+    stack_main.interruptible()
+    cloud = stack_cloud.Cloud(
+        service.Site(rundir.RunDir(ROOT / 'run' / name), more=more),
+        report=lambda part, seconds: print(f'{part}: {seconds:.1f} s'))
+    cloud.up()
+    try:
+        yield cloud
+    finally:
+        problems = cloud.down()
+    assert problems == []

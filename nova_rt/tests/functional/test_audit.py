@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit on Nova's fixtures: it finds what was broken, and repairs it."""
+
+from nova_rt import audit
+from nova_rt import bandwidth
+from nova_rt import shares
+from nova_rt.compute import held
+from nova_rt.tests.functional import cloud
+from nova_rt.virt.cgroup import budget
+
+HALF = bandwidth.BW_UNIT // 2
+
+
+class TestAudit(cloud.CloudTestCase):
+
+    def setUp(self):
+        super().setUp()
+        for host in ('host1', 'host2'):
+            self.start(host)
+        self.server = self.boot(self.make_flavor(50, 2), az='nova:host1')
+        self.group = f'machine/{self.server["id"]}'
+        self.kernel = self.kernel_of(self.computes['host1'])
+
+    def broken(self, kind, host='host1'):
+        """Assert that this and nothing else differs."""
+        (drift,) = self.auditor_of(host).look()
+        self.assertEqual(kind, drift.kind)
+        return drift
+
+    def heal(self, kind, host='host1'):
+        auditor = self.auditor_of(host)
+        (drift,) = auditor.look()
+        self.assertEqual((kind, ''), (drift.kind, auditor.heal(drift)))
+        self.assertEqual([], auditor.look())
+        self.assert_settled(self.server)
+
+    def write(self, *percents):
+        reservations = self.computes['host1'].manager.driver.reservations
+        wanted = budget.Budget(100_000, tuple(
+            percent * 1000 for percent in percents))
+        reservations._hierarchy.apply(self.group, wanted)
+
+    def allocate(self, share, consumer=None):
+        consumer = consumer or self.server['id']
+        body = self.placement.get(
+            f'/allocations/{self.server["id"]}', version='1.28').body
+        for each in body['allocations'].values():
+            each['resources'][shares.RESOURCE_CLASS] = share
+        if consumer != self.server['id']:
+            body['consumer_generation'] = None
+        self.placement.put(f'/allocations/{consumer}', body, version='1.28')
+
+    def test_at_no_stage_of_a_servers_life_does_anything_differ(self):
+        steps = (
+            lambda: self._stop_server(self.server),
+            lambda: self._start_server(self.server),
+            lambda: self._resize_server(self.server, self.make_flavor(30, 3)),
+            lambda: self._revert_resize(self.server),
+            lambda: self._migrate_server(self.server),
+            lambda: self._confirm_resize(self.server),
+            lambda: self._delete_server(self.server))
+        for step in steps:
+            step()
+            self.assert_audited()
+
+    def test_a_resize_within_the_host_is_no_drift(self):
+        self.flags(allow_resize_to_same_host=True)
+        self.boot(self.make_flavor(80, 4), az='nova:host2')
+        self._resize_server(self.server, self.make_flavor(45, 2))
+        self.assert_audited()
+        self._confirm_resize(self.server)
+        self.assert_audited()
+
+    def test_a_container_that_lost_its_reservation_is_given_it(self):
+        self.write(50, 10, 0, 0)
+        self.heal(audit.Kind.KERNEL_LACKS)
+
+    def test_a_container_with_more_is_left_alone(self):
+        self.write(50, 70, 0, 0)
+        drift = self.broken(audit.Kind.KERNEL_EXCEEDS)
+        self.assertNotEqual('', self.auditor_of('host1').heal(drift))
+        self.assertEqual([HALF, 70 * bandwidth.BW_UNIT // 100, 0, 0],
+                         self.kernel.bandwidths(self.group))
+
+    def test_a_container_that_has_ended_unseen_is_told(self):
+        (pid,) = self.kernel.pids
+        self.kernel.stop(pid)
+        kinds = [each.kind for each in self.auditor_of('host1').look()]
+        self.assertEqual([audit.Kind.KERNEL_LACKS, audit.Kind.KERNEL_KEEPS],
+                         kinds)
+
+    def test_a_group_of_somebody_else_is_told(self):
+        self.kernel.start(1, 'machine/other')
+        self.kernel._groups['machine'].runtimes_us = [600_000] * 4
+        self.kernel._groups['machine/other'].runtimes_us = [0, 0, 0, 100_000]
+        kinds = [each.kind for each in self.auditor_of('host1').look()]
+        self.assertIn(audit.Kind.KERNEL_STRANGER, kinds)
+
+    def test_a_lost_promise_is_made_again(self):
+        self.allocate(1)
+        self.heal(audit.Kind.PLACEMENT_LACKS)
+
+    def test_a_promise_too_large_is_corrected(self):
+        self.allocate(3 * HALF)
+        self.heal(audit.Kind.PLACEMENT_EXCEEDS)
+
+    def test_the_promise_to_one_who_has_left_is_taken_back(self):
+        other = self.boot(self.make_flavor(50, 1), az='nova:host2')
+        body = self.placement.get(
+            f'/allocations/{other["id"]}', version='1.28').body
+        body['allocations'][self._get_provider_uuid_by_host('host1')] = {
+            'resources': {shares.RESOURCE_CLASS: 5}}
+        self.placement.put(f'/allocations/{other["id"]}', body, version='1.28')
+        auditor = self.auditor_of('host1')
+        (drift,) = auditor.look()
+        self.assertEqual(audit.Kind.PLACEMENT_ORPHAN, drift.kind)
+        self.assertEqual('', auditor.heal(drift))
+        self.assert_settled(self.server, other)
+        self.assert_audited()
+
+    def test_a_promise_to_somebody_nova_does_not_know_is_only_told(self):
+        self.allocate(5, consumer='a' * 8 + '-1111-4111-8111-' + 'b' * 12)
+        self.broken(audit.Kind.PLACEMENT_UNKNOWN)
+
+    def test_a_server_older_than_the_share_in_its_flavor_gets_it(self):
+        instance = self.instance_of(self.server)
+        flavor = instance.flavor.obj_clone()
+        flavor.extra_specs = {
+            name: value for name, value in flavor.extra_specs.items()
+            if name != shares.EXTRA_SPEC}
+        instance.flavor = flavor
+        instance.save()
+        self.heal(audit.Kind.FLAVOR_SILENT)
+
+    def test_a_lost_claim_is_noted_again_from_what_runs(self):
+        instance = self.instance_of(self.server)
+        held.set_pcpus(instance, None)
+        instance.save()
+        auditor = self.auditor_of('host1')
+        lost = [each for each in auditor.look()
+                if each.kind is audit.Kind.CLAIM_MISSING]
+        self.assertEqual(['']*len(lost), [auditor.heal(each) for each in lost])
+        self.assertEqual(1, len(lost))
+        self._run_periodics()
+        self.assert_settled(self.server)
+        self.assert_audited()
+
+    def test_a_ledger_that_nova_rt_compute_has_not_derived_is_told(self):
+        instance = self.instance_of(self.server)
+        held.set_pcpus(instance, (2, 3))
+        instance.save()
+        kinds = {each.kind for each in self.auditor_of('host1').look()}
+        self.assertIn(audit.Kind.LEDGER_DIFFERS, kinds)
+        self._run_periodics()
+        self.broken(audit.Kind.KERNEL_LACKS)
+
+    def test_an_inventory_that_is_not_the_hosts_is_told(self):
+        compute = self.computes['host1']
+        compute.manager.driver.reservations.empty = shares.HostShares.empty(
+            (cloud.CAP, cloud.CAP, cloud.CAP, 0))
+        kinds = {each.kind for each in self.auditor_of('host1').look()}
+        self.assertEqual({audit.Kind.INVENTORY_DIFFERS,
+                          audit.Kind.LEDGER_DIFFERS}, kinds)
+        self._run_periodics()
+        self.assert_audited()

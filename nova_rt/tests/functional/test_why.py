@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-rt-manage why, asked on Nova's fixtures."""
+
+import argparse
+
+import pytest
+
+from nova_rt.cmd import manage_base
+from nova_rt.cmd import manage_why
+from nova_rt.tests.functional import cloud
+
+
+class TestWhy(cloud.CloudTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(driver='nova.quota.NoopQuotaDriver', group='quota')
+        for host in ('host1', 'host2'):
+            self.start(host)
+            self.boot(self.make_flavor(60, 4), az=f'nova:{host}')
+
+    def why(self, server):
+        """Return the rows about a server, by host."""
+        command = manage_why.Why(None, None)
+        columns, rows = command.take_action(
+            argparse.Namespace(server=server['id']))
+        told = {}
+        for row in rows:
+            named = dict(zip(columns, row, strict=True))
+            told.setdefault(named['host'], []).append(named)
+        return told
+
+    def refused(self, percent=40, vcpus=4, **kwargs):
+        return self.boot(self.make_flavor(percent, vcpus, **kwargs),
+                         state='ERROR')
+
+    def test_what_placement_refused_is_told_host_by_host_and_pcpu_by_pcpu(self):
+        told = self.why(self.refused())
+        self.assertEqual({'', 'host1', 'host2'}, set(told))
+        self.assertIn('No room on', told[''][0]['why'])
+        for host in ('host1', 'host2'):
+            share, whole, pcpus = told[host]
+            self.assertEqual(
+                ('CUSTOM_RT_SHARE', '160%', '140%', '20%'),
+                tuple(share[each] for each in (
+                    'what', 'needed', 'left', 'missing')))
+            self.assertIn('0 of 4 have that much left', whole['why'])
+            self.assertEqual(('pCPU 0-3', '5%'),
+                             (pcpus['what'], pcpus['missing']))
+
+    def test_what_only_the_pcpus_lack_is_told(self):
+        told = self.why(self.refused(40, 1))
+        self.assertEqual(['', 'pCPU 0-3'],
+                         [row['what'] for row in told['host1']])
+
+    def test_what_has_nothing_to_do_with_reservations_is_told_too(self):
+        flavor = self._create_flavor(vcpu=1, memory_mb=10 ** 6, disk=1)
+        told = self.why(self.boot(flavor, state='ERROR'))
+        self.assertEqual(['MEMORY_MB'],
+                         [row['what'] for row in told['host1']])
+
+    def test_a_host_that_is_down_or_disabled_is_told(self):
+        server = self.refused()
+        service = self.admin_api.get_services(
+            host='host1', binary='nova-compute')[0]
+        self.admin_api.put_service_force_down(service['id'], True)
+        self.assertEqual('The compute service is down.',
+                         self.why(server)['host1'][0]['why'])
+        self.admin_api.put_service(
+            service['id'], {'status': 'disabled',
+                            'disabled_reason': 'new disks'})
+        self.assertEqual('The compute service is disabled (new disks).',
+                         self.why(server)['host1'][0]['why'])
+
+    def test_a_host_that_offers_none_is_told(self):
+        server = self.refused()
+        self.start('host2', (0,) * 4)
+        (row,) = self.why(server)['host2']
+        self.assertEqual('The host offers no CPU reservations.', row['why'])
+
+    def test_where_there_is_room_by_now_it_says_so(self):
+        server = self.refused()
+        self.start('host3')
+        (row,) = self.why(server)['host3']
+        self.assertEqual('The server fits now.', row['why'])
+
+    def test_a_server_that_nova_does_not_know_is_one_sentence(self):
+        with pytest.raises(manage_base.Failed, match='knows no server'):
+            self.why({'id': '12345678-1234-4234-8234-123456789012'})

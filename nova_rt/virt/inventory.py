@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a host tells Placement of the reservations that it offers."""
+
+from nova.compute import provider_tree
+
+from nova_rt import bandwidth
+from nova_rt import shares
+
+# The largest that Placement's database holds. Not what the host can give: a
+# server that was larger than the host is now could not be moved away.
+_MOST = 2 ** 31 - 1
+
+
+def offer(tree: provider_tree.ProviderTree, name: str,
+          empty: shares.HostShares) -> None:
+    """Put inventory and trait on a host's resource provider.
+
+    The total is that of all pCPUs; what the cap, ``cpu_set`` and the kernel
+    keep back is reserved. So the inventory never goes, which Placement would
+    refuse as long as a server has a part of it: a host that offers less than
+    before, or nothing, keeps its servers and is given no more.
+
+    :param name: of the provider, which is in the tree
+    :param empty: the host without any reservation
+    """
+    total = len(empty.capacity) * bandwidth.BW_UNIT
+    tree.update_inventory(name, dict(tree.data(name).inventory, **{
+        shares.RESOURCE_CLASS: {
+            'total': total,
+            'reserved': total - empty.rt_share,
+            'min_unit': 1,
+            'max_unit': _MOST,
+            'step_size': 1,
+            'allocation_ratio': 1.0,
+        }}))
+    if empty.rt_share:
+        tree.add_traits(name, shares.TRAIT)
+    else:
+        tree.remove_traits(name, shares.TRAIT)
