@@ -11,6 +11,7 @@ from stack.cloud import Cloud
 from stack.errors import StackError
 from stack.rundir import RunDir
 from stack.service import Site
+from stack.services import MORE
 
 SHORTEST = 0.5  # seconds: what took less is not worth a line
 
@@ -31,6 +32,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     up.add_argument(
         '--stock', action='store_true',
         help='without nova-rt: Nova as released, with nova-compute')
+    up.add_argument(
+        '--with', dest='more', action='append', default=[],
+        choices=sorted(MORE),
+        help='what to start besides; mano: Heat and Tacker')
     commands.add_parser('down', help='stop it and give everything back')
     restart = commands.add_parser('restart', help='stop and start one part')
     restart.add_argument('name', help='as "status" names it')
@@ -69,7 +74,8 @@ def up(args: argparse.Namespace) -> int:
     started = time.monotonic()
     site = Site(
         RunDir(args.run_dir), nova_rt=not args.stock,
-        compute='nova-compute' if args.stock else args.compute)
+        compute='nova-compute' if args.stock else args.compute,
+        more=args.more)
     Cloud(site, report=progress).up()
     print(f'The stack is up after {time.monotonic() - started:.1f} s.')
     print(f'Use it:  eval "$({site.rundir.command("env")})"; '

@@ -6,6 +6,10 @@ from stack.services.answers import NeutronAnswers
 from stack.services.glance import Glance
 from stack.services.glance import GlanceSchema
 from stack.services.glance import Images
+from stack.services.heat import HeatApi
+from stack.services.heat import HeatEngine
+from stack.services.heat import HeatIdentity
+from stack.services.heat import HeatSchema
 from stack.services.keystone import Catalogue
 from stack.services.keystone import Keystone
 from stack.services.keystone import KeystoneKeys
@@ -21,11 +25,23 @@ from stack.services.placement import Placement
 from stack.services.placement import PlacementSchema
 from stack.services.rabbitmq import Epmd
 from stack.services.rabbitmq import RabbitMQ
+from stack.services.tacker import TackerConductor
+from stack.services.tacker import TackerIdentity
+from stack.services.tacker import TackerSchema
+from stack.services.tacker import TackerServer
+from stack.services.tacker import Vim
 
-# What one machine needs; others (Heat, Tacker) are added to it by name.
+# What one machine needs.
 ALL: tuple[type[Service], ...] = (
     MariaDB, Epmd, RabbitMQ, KeystoneKeys, Keystone, Catalogue,
     PlacementSchema, Placement, GlanceSchema, Glance, Images, NeutronAnswers,
     MountNamespace, Libvirt, NovaSchema, NovaApi, NovaConductor,
     NovaScheduler, NovaCompute,
 )
+
+# What is added to it by name.
+MORE: dict[str, tuple[type[Service], ...]] = {
+    'mano': (
+        HeatSchema, HeatIdentity, HeatApi, HeatEngine, TackerSchema,
+        TackerIdentity, TackerServer, TackerConductor, Vim),
+}

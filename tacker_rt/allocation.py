@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``nfv_compute`` says beside a reservation, in the words of Nova.
+
+Sizes become a flavor; affinity and topology its extra specs (OpenStack paper,
+section 5.1; ``hw:`` extra specs of Nova's libvirt driver).
+"""
+
+from collections.abc import Mapping
+import difflib
+from typing import Any
+
+from nova_rt import reservation
+from tacker_rt import asked
+from tacker_rt import carriers
+from tacker_rt import problems
+from tacker_rt import values
+
+AFFINITY = 'cpu_affinity'
+THREADS = 'thread_allocation'
+DEDICATED = 'dedicated'
+_CHOICES = {AFFINITY: ('shared', DEDICATED),
+            THREADS: ('prefer', 'isolate', 'require')}
+_COUNTS = ('socket_count', 'core_count', 'thread_count')
+EXTRA_SPECS = {AFFINITY: 'hw:cpu_policy', THREADS: 'hw:cpu_thread_policy',
+               'socket_count': 'hw:cpu_sockets', 'core_count': 'hw:cpu_cores',
+               'thread_count': 'hw:cpu_threads'}
+_KEYS = (*reservation.HINTS, *EXTRA_SPECS)
+
+
+def extra_specs(vdu: Mapping[str, Any], wrong: list[problems.Problem],
+                ) -> dict[str, str | values.Input]:
+    """Return affinity and topology as extra specs of a flavor.
+
+    :param wrong: takes what cannot be read
+    """
+    content = carriers.at(vdu, carriers.ALLOCATION)
+    specs: dict[str, str | values.Input] = {}
+    if not isinstance(content, dict):
+        return specs
+    for key, value in content.items():
+        try:
+            if key in EXTRA_SPECS:
+                specs[EXTRA_SPECS[key]] = _value(key, value)
+            elif not isinstance(key, str) or not carriers.is_ours(key):
+                _refuse(key)
+        except reservation.InvalidReservation as error:
+            wrong.append(problems.Problem(
+                (*carriers.ALLOCATION, key), str(error)))
+    return specs
+
+
+def _value(key: str, value: Any) -> str | values.Input:
+    if key in _COUNTS:
+        count = values.number(key, value)
+        if isinstance(count, values.Input):
+            return count
+        if count < 1:
+            raise reservation.InvalidReservation(
+                f'{key} is {count}: give at least 1.')
+        return str(count)
+    given = values.input_of(value)
+    if given:
+        return given
+    if value not in _CHOICES[key]:
+        raise reservation.InvalidReservation(
+            f'{key} is {reservation.shown(value)}: give one of '
+            f'{", ".join(_CHOICES[key])}.')
+    return str(value)
+
+
+def _refuse(key: Any) -> None:
+    if not isinstance(key, str):
+        raise reservation.InvalidReservation(
+            f'{reservation.shown(key)} is no name: give one of '
+            f'{", ".join(_KEYS)}.')
+    close = difflib.get_close_matches(key[:64], _KEYS, n=1)
+    raise reservation.InvalidReservation(
+        f'There is no {reservation.shown(key)} in cpu_allocation: '
+        + (f'did you mean {close[0]}?' if close
+           else f'give one of {", ".join(_KEYS)}.'))
+
+
+def size(vdu: Mapping[str, Any],
+         wrong: list[problems.Problem]) -> asked.Size | None:
+    """Return the size of the VDU's own flavor, None without nfv_compute.
+
+    :param wrong: takes what cannot be read, where it matters: a VDU that
+        names a flavor has the size of that, and a VDU without cpu_allocation
+        is none of ours
+    """
+    if carriers.at(vdu, carriers.ALLOCATION) is None or (
+            carriers.at(vdu, ('properties', 'flavor'))):
+        return None
+    given = carriers.at(vdu, carriers.NFV_COMPUTE)
+    found: dict[str, Any] = {}
+    for key, name in (('num_cpus', 'vcpus'), ('mem_size', 'ram_mb'),
+                      ('disk_size', 'disk_gb')):
+        if given.get(key) is None:
+            continue
+        try:
+            found[name] = _amount(key, given[key])
+        except reservation.InvalidReservation as error:
+            wrong.append(problems.Problem(
+                (*carriers.NFV_COMPUTE, key), str(error)))
+    return asked.Size(**found)
+
+
+def _amount(key: str, value: Any) -> values.Number:
+    if key == 'num_cpus':
+        vcpus = values.number(key, value)
+        if isinstance(vcpus, int) and vcpus < 1:
+            raise reservation.InvalidReservation(
+                f'num_cpus is {vcpus}: give at least 1.')
+        return vcpus
+    if values.input_of(value):
+        raise reservation.InvalidReservation(
+            f'{key} cannot be an input without a default, as the flavor '
+            'needs a number: give a size such as 4096 MB.')
+    unit = values.MEMORY_UNIT if key == 'mem_size' else values.DISK_UNIT
+    return values.size(key, value, unit)
+
+
+def together(vdu: Mapping[str, Any],
+             wanted: asked.Asked) -> list[problems.Problem]:
+    """Return what is wrong with affinity, topology and the rest together."""
+    specs = wanted.extra_specs
+    if not specs:
+        return []
+    dedicated = specs.get(EXTRA_SPECS[AFFINITY]) == DEDICATED
+    if wanted.flavor:
+        return [_wrong(_first(specs), (
+            f'The flavor {reservation.shown(wanted.flavor)} decides this: '
+            'remove it, or the flavor.'))]
+    if wanted.times and dedicated:
+        return [_wrong(AFFINITY, (
+            'Dedicated pCPUs are whole ones, of which nothing is left to '
+            f'reserve: remove it, or {" and ".join(wanted.times)}.'))]
+    if EXTRA_SPECS[THREADS] in specs and not dedicated and not isinstance(
+            specs.get(EXTRA_SPECS[AFFINITY]), values.Input):
+        return [_wrong(THREADS, (
+            f'Nova allocates threads of dedicated pCPUs only: remove it, or '
+            f'give {AFFINITY}: {DEDICATED}.'))]
+    return _topology(wanted)
+
+
+def _topology(wanted: asked.Asked) -> list[problems.Problem]:
+    counts = [wanted.extra_specs.get(EXTRA_SPECS[key]) for key in _COUNTS]
+    vcpus = wanted.size.vcpus if wanted.size else None
+    if not isinstance(vcpus, int):
+        return []
+    product = 1
+    for count in counts:
+        if not isinstance(count, str):
+            return []
+        product *= int(count)
+    if product == vcpus:
+        return []
+    return [_wrong(_COUNTS[0], (
+        f'{" x ".join(str(count) for count in counts)} are {product} vCPUs, '
+        f'but num_cpus is {vcpus}.'))]
+
+
+def _first(specs: Mapping[str, Any]) -> str:
+    return next(key for key in EXTRA_SPECS if EXTRA_SPECS[key] in specs)
+
+
+def _wrong(key: str, sentence: str) -> problems.Problem:
+    return problems.Problem((*carriers.ALLOCATION, key), sentence)

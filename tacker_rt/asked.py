@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a VDU asks for, whichever way its descriptor says it."""
+
+from collections.abc import Mapping
+import dataclasses
+
+from nova_rt import reservation
+from tacker_rt import values
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Size:
+    """What a flavor of the VDU's own would have, in the units of Nova.
+
+    :ivar vcpus: number of vCPUs
+    :ivar ram_mb: memory in MiB
+    :ivar disk_gb: root disk in GiB
+    """
+
+    vcpus: values.Number = 1
+    ram_mb: int = 512
+    disk_gb: int = 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Asked:
+    """What one VDU asks for.
+
+    :ivar runtime_us: of the reservation in µs, None if only a flavor says it
+    :ivar period_us: the same for the period
+    :ivar in_flavor: whether these stand in the flavor that stock translation
+        makes already, so that no hint is needed
+    :ivar extra_specs: affinity and topology of the vCPUs, by Nova's names
+    :ivar flavor: the name of a flavor, or None
+    :ivar size: of the flavor that is to be made if none is named
+    """
+
+    runtime_us: values.Number | None = None
+    period_us: values.Number | None = None
+    in_flavor: bool = False
+    extra_specs: Mapping[str, str | values.Input] = dataclasses.field(
+        default_factory=dict)
+    flavor: str | None = None
+    size: Size | None = None
+
+    @property
+    def times(self) -> dict[str, values.Number]:
+        """Runtime and period by the names of their hints, where given."""
+        given = {reservation.RUNTIME: self.runtime_us,
+                 reservation.PERIOD: self.period_us}
+        return {name: value for name, value in given.items()
+                if value is not None}

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The maps of a VDU in which a reservation can stand, and those it cannot.
+
+- ``cpu_allocation`` of ``nfv_compute`` (OpenStack paper, section 5.1);
+- ``vdu_cpu_requirements`` of ``virtual_cpu``, and
+  ``target_performance_parameters`` of any requested additional capability
+  (ETSI GS NFV-SOL 001, VirtualCpu and RequestedAdditionalCapability);
+- ``scheduler_hints``, where a type of the author's own has this property;
+- ``nova_extra_specs`` of ``compute_requirements``, from which
+  heat-translator makes a flavor.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import enum
+import functools
+from typing import Any
+
+import yaml
+
+from nova_rt import reservation
+from nova_rt import spelling
+from tacker_rt import problems
+
+NFV_COMPUTE = ('capabilities', 'nfv_compute', 'properties')
+VIRTUAL_COMPUTE = ('capabilities', 'virtual_compute', 'properties')
+ALLOCATION = (*NFV_COMPUTE, 'cpu_allocation')
+REQUIREMENTS = (*VIRTUAL_COMPUTE, 'virtual_cpu', 'vdu_cpu_requirements')
+CAPABILITIES = (*VIRTUAL_COMPUTE, 'requested_additional_capabilities')
+PARAMETERS = 'target_performance_parameters'
+HINTS = ('properties', 'scheduler_hints')
+EXTRA_SPECS = (*VIRTUAL_COMPUTE, 'compute_requirements', 'nova_extra_specs')
+_STRAY = (
+    'Nothing reads a reservation here: write it under nfv_compute as '
+    'cpu_allocation, or under virtual_cpu as vdu_cpu_requirements.')
+
+
+class Kind(enum.Enum):
+    """How the keys of a carrier are to be understood."""
+
+    ALLOCATION = 'allocation'
+    HINTS = 'hints'
+    EXTRA_SPECS = 'extra specs'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Carrier:
+    """A map in which a reservation can stand; not a map if miswritten."""
+
+    path: problems.Path
+    kind: Kind
+    content: Any
+
+
+def carriers(vdu: Mapping[str, Any]) -> Iterator[Carrier]:
+    """Yield the carriers that a node template has."""
+    yield from _carrier(vdu, ALLOCATION, Kind.ALLOCATION)
+    yield from _carrier(vdu, REQUIREMENTS, Kind.HINTS)
+    capabilities = at(vdu, CAPABILITIES)
+    if isinstance(capabilities, dict):
+        for key in capabilities:
+            yield from _carrier(
+                vdu, (*CAPABILITIES, key, PARAMETERS), Kind.HINTS)
+    yield from _carrier(vdu, HINTS, Kind.HINTS)
+    content = at(vdu, EXTRA_SPECS)
+    if content is not None:
+        yield Carrier(EXTRA_SPECS, Kind.EXTRA_SPECS, _loaded(content))
+
+
+def at(document: Any, path: problems.Path) -> Any:
+    """Return what stands at a path, None if nothing does."""
+    for key in path:
+        if not isinstance(document, dict):
+            return None
+        document = document.get(key)
+    return document
+
+
+def strays(vdu: Any, known: Mapping[problems.Path, Carrier],
+           ) -> Iterator[problems.Problem]:
+    """Yield names of ours that stand where nothing would read them.
+
+    :param known: the carriers, by path
+    """
+    # An anchor may be used many times, or in itself.
+    seen: set[int] = set()
+    left: list[tuple[Any, problems.Path]] = [(vdu, ())]
+    while left:
+        value, path = left.pop()
+        carrier = known.get(path)
+        if carrier and (carrier.kind is Kind.EXTRA_SPECS
+                        or isinstance(carrier.content, dict)):
+            continue
+        if isinstance(value, str) and carrier and mentions(value):
+            yield problems.Problem(
+                path, f'This must be a map, with {reservation.RUNTIME} and '
+                f'{reservation.PERIOD} as keys of their own.')
+        if not isinstance(value, (dict, list)) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        for key, each in (value.items() if isinstance(value, dict)
+                          else enumerate(value)):
+            if isinstance(key, str) and is_ours(key):
+                yield problems.Problem((*path, key), _STRAY)
+            if isinstance(each, (dict, list, str)):
+                left.append((each, (*path, key)))
+
+
+# The keys of descriptors are few, and each is compared with every name.
+@functools.lru_cache(maxsize=4096)
+def is_ours(key: str) -> bool:
+    """Return whether a key is the name of a runtime or period, or nearly."""
+    plain = key.removeprefix(reservation.EXTRA_SPEC_PREFIX)
+    return (plain in reservation.HINTS
+            or spelling.meant(key) in reservation.HINTS)
+
+
+def mentions(text: str) -> bool:
+    """Return whether a text names a runtime or a period."""
+    return any(name in text for name in reservation.HINTS)
+
+
+def _carrier(vdu: Mapping[str, Any], path: problems.Path, kind: Kind,
+             ) -> Iterator[Carrier]:
+    content = at(vdu, path)
+    if content is not None:
+        yield Carrier(path, kind, content)
+
+
+def _loaded(content: Any) -> Any:
+    """Return the map that is written as JSON or YAML within a string."""
+    if not isinstance(content, str):
+        return content
+    try:
+        return yaml.safe_load(content)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return content

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Put the reservations of a VNFD into the Heat templates of its package.
+
+Tacker's version 2 deploys the templates that a VNF package brings, and takes
+no more than images, flavor names and networks from the VNFD.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
+
+from nova_rt import reservation
+from tacker_rt import hot
+from tacker_rt import problems
+from tacker_rt import reader
+from tacker_rt import values
+
+Hints = dict[str, int]
+VDU_TYPE = 'tosca.nodes.nfv.Vdu.Compute'
+
+
+def reservations(topology: Mapping[str, Any], given: Mapping[str, Any],
+                 stored: Mapping[str, Hints]) -> dict[str, Hints]:
+    """Return the scheduler hints by VDU, of those that have any.
+
+    :param topology: the topology template of the deployment flavour
+    :param given: values of inputs, by name, in this request
+    :param stored: what this function returned at instantiation
+    :raises tacker_rt.problems.InvalidDescriptor: if a VDU asks for what
+        cannot be, or an input has no value
+    """
+    found = {}
+    for name, node in (topology.get('node_templates') or {}).items():
+        path = ('topology_template', 'node_templates', name)
+        wanted = reader.checked(node, path)
+        times = {key: _value(value, topology, given,
+                             stored.get(name, {}).get(key))
+                 for key, value in wanted.times.items()}
+        if times:
+            _check(times, path)
+            found[name] = times
+    return found
+
+
+def _value(value: values.Number, topology: Mapping[str, Any],
+           given: Mapping[str, Any], stored: int | None) -> int:
+    if isinstance(value, int):
+        return value
+    definition = (topology.get('inputs') or {}).get(value.name) or {}
+    for known in (given.get(value.name), stored, definition.get('default')):
+        if known is not None:
+            return reservation.parse_number(value.name, known)
+    raise problems.InvalidDescriptor([problems.Problem((), (
+        f'The input {reservation.shown(value.name)} has no value: give it in '
+        'additionalParams, or a default in the VNFD.'))])
+
+
+def _check(times: Hints, path: problems.Path) -> None:
+    """Check what inputs made of a reservation."""
+    try:
+        found = reservation.times_from_hints(times)
+        if found.runtime_us is not None and found.period_us is not None:
+            reservation.Reservation(found.runtime_us, found.period_us, 1)
+    except reservation.InvalidReservation as error:
+        raise problems.InvalidDescriptor(
+            [problems.Problem(path, str(error))]) from error
+
+
+def into(templates: Iterable[Any], wanted: Mapping[str, Hints]) -> set[str]:
+    """Add hints to the servers in templates, and return the VDUs served.
+
+    :param templates: Heat templates as YAML gives them; changed in place
+    :raises tacker_rt.problems.InvalidDescriptor: if a template gives other
+        hints, or gives them so that none can be added
+    """
+    served = set()
+    for template in templates:
+        if not isinstance(template, dict):
+            continue
+        for vdu, server in hot.servers(template, tuple(wanted)):
+            _add(vdu, server, wanted[vdu])
+            served.add(vdu)
+    return served
+
+
+def _add(vdu: str, server: dict[str, Any], wanted: Hints) -> None:
+    properties = server.setdefault('properties', {})
+    hints = properties.get(hot.HINTS) or {}
+    path = ('resources', vdu, 'properties', hot.HINTS)
+    if not isinstance(hints, dict) or any(
+            str(key).startswith(('get_', 'map_', 'yaql')) for key in hints):
+        raise problems.InvalidDescriptor([problems.Problem(path, (
+            'The VNFD asks for a reservation, which cannot be added to '
+            'hints that are computed: write them out.'))])
+    for name, value in wanted.items():
+        if name in hints and str(hints[name]) != str(value):
+            raise problems.InvalidDescriptor([problems.Problem(path, (
+                f'{name} is {reservation.shown(hints[name])} here and '
+                f'{value} in the VNFD: give it once.'))])
+    properties[hot.HINTS] = {**hints, **wanted}
+
+
+def refuse_missing(wanted: Mapping[str, Hints], served: set[str]) -> None:
+    """Refuse a VDU with a reservation that is no server in any template.
+
+    :raises tacker_rt.problems.InvalidDescriptor: if there is one
+    """
+    missing = [vdu for vdu in wanted if vdu not in served]
+    if missing:
+        raise problems.InvalidDescriptor(problems.Problem(
+            ('topology_template', 'node_templates', vdu), (
+                'This VDU asks for a reservation, but the base HOT of the '
+                f'package has no {hot.SERVER} of this name.'))
+            for vdu in missing)

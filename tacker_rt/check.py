@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All that is wrong with the reservations of one descriptor."""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import difflib
+from typing import Any
+
+from nova_rt import reservation
+from tacker_rt import asked
+from tacker_rt import carriers
+from tacker_rt import problems
+from tacker_rt import reader
+from tacker_rt import values
+
+TOPOLOGY = 'topology_template'
+TEMPLATES = 'node_templates'
+INPUTS = 'inputs'
+_TYPES = '_types'
+# Where names are the author's own, or are read only where they are used.
+_FREE = (INPUTS, 'outputs', 'dsl_definitions', 'metadata')
+
+
+def check(content: Any) -> tuple[dict[str, asked.Asked],
+                                 list[problems.Problem]]:
+    """Return what the VDUs of a descriptor ask for, and what is wrong.
+
+    :param content: the descriptor as YAML gives it
+    """
+    wrong = list(_shape(content))
+    if wrong:
+        return {}, wrong
+    topology = content.get(TOPOLOGY) or {}
+    wanted = {}
+    for name, node in (topology.get(TEMPLATES) or {}).items():
+        path = (TOPOLOGY, TEMPLATES, name)
+        if not isinstance(name, str):
+            wrong.append(problems.Problem(path, (
+                'The name of a node must be text: write it in quotes.')))
+        elif not isinstance(node, dict):
+            wrong += _strays(node, path)
+        else:
+            wanted[name], problem = reader.read(node)
+            wrong += [each.below(path) for each in problem or _inputs(
+                wanted[name], topology.get(INPUTS) or {})]
+    wrong += _elsewhere(content, ())
+    wrong += _elsewhere(topology, (TOPOLOGY,))
+    return wanted, wrong
+
+
+def _shape(content: Any) -> Iterator[problems.Problem]:
+    """Yield what makes a descriptor unreadable."""
+    if not isinstance(content, dict):
+        yield problems.Problem((), (
+            f'This is no TOSCA: give a map, with {TOPOLOGY} in it.'))
+        return
+    topology = content.get(TOPOLOGY)
+    for path, value in (
+            ((TOPOLOGY,), topology),
+            ((TOPOLOGY, TEMPLATES), carriers.at(topology, (TEMPLATES,))),
+            ((TOPOLOGY, INPUTS), carriers.at(topology, (INPUTS,)))):
+        if value is not None and not isinstance(value, dict):
+            yield problems.Problem(path, 'This must be a map.')
+
+
+def _elsewhere(content: Mapping[str, Any], path: problems.Path,
+               ) -> Iterator[problems.Problem]:
+    """Yield names of ours that stand outside of node templates."""
+    for key, value in content.items():
+        if key in (TOPOLOGY, TEMPLATES, *_FREE) or str(key).endswith(_TYPES):
+            continue
+        yield from _strays({key: value}, path)
+
+
+def _strays(value: Any, path: problems.Path) -> Iterator[problems.Problem]:
+    return (each.below(path) for each in carriers.strays(value, {}))
+
+
+def _inputs(wanted: asked.Asked,
+            inputs: Mapping[str, Any]) -> list[problems.Problem]:
+    """Return what is wrong with the inputs that a VDU takes values from."""
+    known: dict[str, int] = {}
+    try:
+        for name, value in wanted.times.items():
+            number = (_default(value, inputs)
+                      if isinstance(value, values.Input) else value)
+            if number is not None:
+                known[name] = number
+        times = reservation.times_from_hints(known)
+        if times.runtime_us is not None and times.period_us is not None:
+            reservation.Reservation(times.runtime_us, times.period_us, 1)
+    except reservation.InvalidReservation as error:
+        return [problems.Problem((), str(error))]
+    return []
+
+
+def _default(value: values.Input, inputs: Mapping[str, Any]) -> int | None:
+    """Return the default of an input, None if it has none."""
+    if value.name not in inputs:
+        close = difflib.get_close_matches(
+            value.name[:64], [str(each) for each in inputs], n=1)
+        raise reservation.InvalidReservation(
+            f'There is no input {reservation.shown(value.name)}: '
+            + (f'did you mean {close[0]}?' if close
+               else f'add it under {TOPOLOGY}.{INPUTS}.'))
+    definition = inputs[value.name]
+    default = definition.get('default') if isinstance(
+        definition, dict) else None
+    if default is None:
+        return None
+    return reservation.parse_number(f'The input {value.name}', default)
+
+

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A YAML file that knows on which line each of its values stands."""
+
+from collections.abc import Iterator
+import dataclasses
+from typing import Any
+
+import yaml
+
+from tacker_rt import pasted
+from tacker_rt import problems
+
+_MERGE = '<<'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Report:
+    """A problem in a file, ready to be shown."""
+
+    file: str
+    line: int
+    sentence: str
+
+    def __str__(self) -> str:
+        return f'{self.file}:{self.line}: {self.sentence}'
+
+
+class Unreadable(Exception):
+    """A file that is no YAML; the report says why."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        super().__init__(str(report))
+
+
+@dataclasses.dataclass(frozen=True)
+class Document:
+    """What a file holds.
+
+    :ivar restored: whether the file had lost its indentation
+    :ivar as_is: whether the file itself is this YAML
+    """
+
+    file: str
+    content: Any
+    node: yaml.Node | None
+    restored: bool = False
+    as_is: bool = True
+
+    def report(self, problem: problems.Problem) -> Report:
+        """Return a problem with its file and line."""
+        sentence = problem.sentence
+        if problem.path:
+            sentence = f'{problems.dotted(problem.path)}: {sentence}'
+        return Report(self.file, self.line(problem.path), sentence)
+
+    def line(self, path: problems.Path) -> int:
+        """Return the line of a key or item, or of what is around it."""
+        node, line = self.node, 1
+        for key in path:
+            found = _child(node, key)
+            if found is None:
+                break
+            line, node = found
+        return line
+
+    def twice(self) -> Iterator[Report]:
+        """Yield the keys that a map has twice: YAML forgets the first."""
+        for key, first in _repeated(self.node, set()):
+            yield Report(self.file, key.start_mark.line + 1, (
+                f'{key.value} is given here and on line '
+                f'{first.start_mark.line + 1}: give it once.'))
+
+
+def load(file: str, text: str) -> Document:
+    """Return a YAML document.
+
+    :raises Unreadable: if it is none
+    """
+    restored = pasted.restored(text)
+    given = text if restored is None else restored
+    try:
+        loaded = _load(file, given)
+    except Unreadable:
+        shorter = pasted.without_ellipses(given)
+        if shorter == given:
+            raise
+        loaded = dataclasses.replace(_load(file, shorter), as_is=False)
+    return loaded if restored is None else dataclasses.replace(
+        loaded, restored=True, as_is=False)
+
+
+def _load(file: str, text: str) -> Document:
+    loader = None
+    try:
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        content = None if node is None else loader.construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        said = ' '.join(each for each in (error.context, error.problem)
+                        if each)
+        raise Unreadable(Report(
+            file, mark.line + 1 if mark else 1,
+            f'This is no YAML: {said}.')) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        said = str(error).splitlines()[0] if str(error) else 'no value'
+        raise Unreadable(Report(
+            file, 1, f'This cannot be read: {said}.')) from error
+    finally:
+        if loader:
+            loader.dispose()
+    return Document(file, content, node)
+
+
+def _child(node: yaml.Node | None,
+           key: str | int) -> tuple[int, yaml.Node] | None:
+    if isinstance(node, yaml.SequenceNode) and isinstance(key, int):
+        if key < len(node.value):
+            return node.value[key].start_mark.line + 1, node.value[key]
+    elif isinstance(node, yaml.MappingNode):
+        # The last of equal keys is the one that counts.
+        for name, value in reversed(node.value):
+            if name.value == str(key):
+                return name.start_mark.line + 1, value
+    return None
+
+
+def _repeated(node: yaml.Node | None, seen: set[int],
+              ) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+    if node is None or id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for each in node.value:
+            yield from _repeated(each, seen)
+    elif isinstance(node, yaml.MappingNode):
+        firsts: dict[Any, yaml.Node] = {}
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value != _MERGE:
+                if (key.tag, key.value) in firsts:
+                    yield key, firsts[key.tag, key.value]
+                firsts.setdefault((key.tag, key.value), key)
+            yield from _repeated(value, seen)

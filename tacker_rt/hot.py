@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a VDU asks for, as properties of Heat's resources.
+
+As scheduler hints of ``OS::Nova::Server``, or as extra specs of an
+``OS::Nova::Flavor`` (OpenStack paper, section 5, options 2 and 1).
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import enum
+from typing import Any
+
+from nova_rt import reservation
+from tacker_rt import asked
+from tacker_rt import values
+
+SERVER = 'OS::Nova::Server'
+FLAVOR = 'OS::Nova::Flavor'
+HINTS = 'scheduler_hints'
+
+
+class Form(enum.StrEnum):
+    """In which form a reservation is written."""
+
+    HINTS = 'hints'
+    FLAVOR = 'flavor'
+
+
+def hints(wanted: asked.Asked) -> dict[str, Any]:
+    """Return the scheduler hints of the VDU's server."""
+    if wanted.in_flavor:
+        return {}
+    return {name: _parameter(value) for name, value in wanted.times.items()}
+
+
+def flavor(wanted: asked.Asked, form: Form) -> dict[str, Any] | None:
+    """Return the properties of the VDU's own flavor, None if it needs none.
+
+    Extra specs are text: Nova takes nothing else.
+    """
+    if wanted.flavor or not wanted.size:
+        return None
+    specs: dict[str, Any] = {
+        name: _text(value) for name, value in wanted.extra_specs.items()}
+    if form is Form.FLAVOR:
+        specs |= extra_specs(wanted)
+    properties = {'vcpus': _parameter(wanted.size.vcpus),
+                  'ram': wanted.size.ram_mb, 'disk': wanted.size.disk_gb}
+    return {**properties, 'extra_specs': specs} if specs else properties
+
+
+def extra_specs(wanted: asked.Asked) -> dict[str, Any]:
+    """Return the reservation as extra specs of a flavor."""
+    return {reservation.EXTRA_SPEC_PREFIX + name: _text(value)
+            for name, value in wanted.times.items()}
+
+
+def inputs(wanted: asked.Asked) -> set[str]:
+    """Return the names of the inputs that a VDU's reservation comes from."""
+    given = [*wanted.times.values(), *wanted.extra_specs.values()]
+    if wanted.size:
+        given.append(wanted.size.vcpus)
+    return {each.name for each in given if isinstance(each, values.Input)}
+
+
+def _parameter(value: values.Number) -> Any:
+    return ({'get_param': value.name} if isinstance(value, values.Input)
+            else value)
+
+
+def _text(value: str | values.Number) -> Any:
+    if isinstance(value, values.Input):
+        return {'str_replace': {'template': '$value', 'params': {
+            '$value': _parameter(value)}}}
+    return str(value)
+
+
+def servers(template: Mapping[str, Any], names: Sequence[str],
+            ) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the servers of a template that are of one of these VDUs.
+
+    Tacker calls the servers of VDU1 ``VDU1``, or ``VDU1-0`` and so on.
+
+    :returns: pairs of the VDU's name and the server
+    """
+    resources = template.get('resources')
+    for name, resource in (resources or {}).items():
+        if not isinstance(resource, dict) or resource.get('type') != SERVER:
+            continue
+        base, _, index = name.rpartition('-')
+        if name in names:
+            yield name, resource
+        elif index.isdigit() and base in names:
+            yield base, resource

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""VNF packages: the shipped examples, each time as a new VNFD."""
+
+from collections.abc import Mapping
+import importlib.metadata
+import pathlib
+import re
+import uuid
+import zipfile
+
+EXAMPLES = pathlib.Path(__file__).parents[3] / 'tosca' / 'packages'
+# ETSI's own types, which Tacker ships with its tests.
+ETSI_TYPES = ('etsi_nfv_sol001_common_types.yaml',
+              'etsi_nfv_sol001_vnfd_types.yaml')
+UUID = re.compile(r'\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b')
+
+
+def build(example: str, target: pathlib.Path,
+          edits: Mapping[str, str] | None = None,
+          files: Mapping[str, str | None] | None = None) -> str:
+    """Write a package with ETSI's types in it, and return its VNFD's id.
+
+    :param example: a directory in ``tosca/packages``.
+    :param target: the file to write.
+    :param edits: text to replace, each of which must be there.
+    :param files: the content of files that are added, or replace others;
+        None to leave one out.
+    """
+    vnfd_id = str(uuid.uuid4())
+    content = {
+        str(path.relative_to(EXAMPLES / example)):
+            UUID.sub(vnfd_id, path.read_text())
+        for path in sorted((EXAMPLES / example).rglob('*.*'))}
+    for old, new in (edits or {}).items():
+        assert any(old in text for text in content.values()), old
+        content = {name: text.replace(old, new)
+                   for name, text in content.items()}
+    for name in ETSI_TYPES:
+        content[f'Definitions/{name}'] = _of_tacker(name).read_text()
+    with zipfile.ZipFile(target, 'w') as package:
+        for name, text in {**content, **(files or {})}.items():
+            if text is not None:
+                package.writestr(name, text)
+    return vnfd_id
+
+
+def _of_tacker(name: str) -> pathlib.Path:
+    path = next(each for each in importlib.metadata.files('tacker') or ()
+                if each.name == name)
+    return pathlib.Path(str(path.locate()))

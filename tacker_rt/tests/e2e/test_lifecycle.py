@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A VNF from onboarding to termination, with Tacker's two kinds of user data."""
+
+import pytest
+import yaml
+
+from tacker_rt.tests.e2e import servers
+
+USER_DATA = 'lcm-operation-user-data'
+# Version 1 insists on requirements, which no container here has.
+TYPE = '    node_type: nova_rt.example.VNF\n'
+REQUIREMENTS = {TYPE: f'{TYPE}    requirements: []\n'}
+# What the package of version 1 has instead: a file for the class, and other
+# names of parameters in templates, of which none is nested.
+VERSION_1 = {
+    'BaseHOT/simple/nested/VDU_RT.yaml': None,
+    'BaseHOT/simple/nested/VDU_PLAIN.yaml': None,
+    'UserData/__init__.py': '',
+    'UserData/rt.py':
+        'from tacker_rt.user_data_v1 import UserData  # noqa: F401\n',
+    'BaseHOT/simple/base.yaml': yaml.safe_dump({
+        'heat_template_version': '2013-05-23',
+        'parameters': {'nfv': {'type': 'json'}},
+        'resources': {vdu: {
+            'type': 'OS::Nova::Server',
+            'properties': {
+                'flavor': {'get_param': ['nfv', 'VDU', vdu, 'flavor']},
+                'image': {'get_param': ['nfv', 'VDU', vdu, 'image']},
+                'networks': [{'allocate_network': 'none'}],
+                'user_data_format': 'RAW'},
+        } for vdu in ('VDU_RT', 'VDU_PLAIN')}})}
+
+
+# The second package differs by one edit.
+@pytest.mark.parametrize(('example', 'user_data', 'held', 'edit', 'changed'), [
+    ('standard', 'StandardUserData', servers.Held(30_000, 100_000, 2),
+     {"'30000'": "'20000'"}, servers.Held(20_000, 100_000, 2)),
+    ('default', 'DefaultUserData', servers.Held(20_000, 100_000, 2),
+     {"'100000'": "'200000'"}, servers.Held(20_000, 200_000, 2)),
+])
+def test_each_server_has_its_vdus_reservation_in_every_state_of_the_vnf(
+        operator, observer, example, user_data, held, edit, changed):
+    vnf = operator.create(operator.onboard(example))
+    vnf.instantiate(**{USER_DATA: 'tacker_rt/user_data.py',
+                       f'{USER_DATA}-class': user_data})
+    assert reserved(vnf, observer) == {'VDU_RT': [held], 'VDU_PLAIN': [None]}
+    vnf.scale('SCALE_OUT')
+    assert reserved(vnf, observer)['VDU_RT'] == [held, held]
+    before = vnf.servers('VDU_RT')
+    vnf.heal(vnf.vnfcs('VDU_RT')[0])
+    assert len({*before} & {*vnf.servers('VDU_RT')}) == 1
+    assert reserved(vnf, observer)['VDU_RT'] == [held, held]
+    vnf.scale('SCALE_IN')
+    assert reserved(vnf, observer)['VDU_RT'] == [held]
+    vnf.change(operator.onboard(example, edit), 'VDU_RT')
+    assert reserved(vnf, observer) == {
+        'VDU_RT': [changed], 'VDU_PLAIN': [None]}
+    vnf.terminate()
+    assert not list(observer.cloud.compute.servers(all_projects=True))
+
+
+@pytest.mark.parametrize('operator', ['1'], indirect=True)
+def test_version_1_of_tackers_api_makes_servers_with_the_reservation(
+        operator, observer):
+    vnf = operator.create(operator.onboard(
+        'standard', REQUIREMENTS, VERSION_1))
+    vnf.instantiate(**{USER_DATA: './UserData/rt.py',
+                       f'{USER_DATA}-class': 'UserData'})
+    assert reserved(vnf, observer) == {
+        'VDU_RT': [servers.Held(30_000, 100_000, 2)], 'VDU_PLAIN': [None]}
+    vnf.terminate()
+    assert not list(observer.cloud.compute.servers(all_projects=True))
+
+
+def reserved(vnf, observer):
+    """Return what the servers of each VDU hold."""
+    return {vdu: [observer.held(server) for server in vnf.servers(vdu)]
+            for vdu in ('VDU_RT', 'VDU_PLAIN')}

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""User data for Tacker's version 1 API.
+
+Version 1 looks for the file of a class in the package at every operation, so
+a package brings one, such as ``UserData/rt.py``::
+
+  from tacker_rt.user_data_v1 import UserData  # noqa: F401
+
+Tacker takes parameters from it, and afterwards deploys the base template that
+it has passed. The reservations are added to the servers in that one. Nested
+templates are passed as copies: a server there must give the hints itself.
+"""
+
+import copy
+from typing import Any
+
+from tacker.vnfm.lcm_user_data import abstract_user_data
+from tacker.vnfm.lcm_user_data import utils
+
+from tacker_rt import carry
+from tacker_rt import hot
+from tacker_rt import problems
+
+BASE = 'heat_template'
+
+
+class UserData(abstract_user_data.AbstractUserData):
+    """Flavors, images and networks as in Tacker's samples; reservations too.
+
+    Scaling and healing keep the template, and need no more.
+    """
+
+    @staticmethod
+    def instantiate(base_hot_dict=None, vnfd_dict=None, inst_req_info=None,
+                    grant_info=None):
+        """Return the stack's parameters, and put hints into its template.
+
+        :raises tacker_rt.problems.InvalidDescriptor: if a VDU asks for what
+            cannot be, or its server is nested and lacks the hints
+        """
+        _add_reservations(base_hot_dict, vnfd_dict,
+                          inst_req_info.additional_params or {})
+        initial = utils.create_initial_param_server_port_dict(base_hot_dict)
+        images = utils.create_sw_image_dict(vnfd_dict)
+        images.update(utils.create_vdu_image_dict(grant_info or {}))
+        networks = (utils.create_network_dict(inst_req_info, initial)
+                    if inst_req_info.ext_virtual_links else {})
+        final = utils.create_final_param_dict(
+            initial, utils.create_vdu_flavor_capability_name_dict(vnfd_dict),
+            images, networks)
+        return {**final, **utils.get_diff_base_hot_param_from_api(
+            base_hot_dict, inst_req_info)}
+
+
+def _add_reservations(templates: dict[str, Any], vnfd: dict[str, Any],
+                      given: dict[str, Any]) -> None:
+    wanted = carry.reservations(vnfd.get('topology_template') or {}, given, {})
+    served = carry.into([templates[BASE]], wanted)
+    for name, template in templates.items():
+        if name != BASE:
+            served |= _given_by(template, wanted)
+    carry.refuse_missing(wanted, served)
+
+
+def _given_by(template: dict[str, Any],
+              wanted: dict[str, carry.Hints]) -> set[str]:
+    """Return the VDUs that a nested template serves; each as it should."""
+    served = set()
+    for vdu, server in hot.servers(template, tuple(wanted)):
+        complete = copy.deepcopy(server)
+        carry.into([{'resources': {vdu: complete}}], {vdu: wanted[vdu]})
+        if complete != server:
+            hints = ', '.join(
+                f'{name}: {value}' for name, value in wanted[vdu].items())
+            raise problems.InvalidDescriptor([problems.Problem(
+                ('resources', vdu, 'properties', hot.HINTS), (
+                    'Version 1 of Tacker lets no nested template be changed: '
+                    f'write {hints} here.'))])
+        served.add(vdu)
+    return served
