@@ -12,10 +12,12 @@ import time
 from bench import claim
 from bench import host_filter
 from bench import measure
+from bench import model
 from bench import placement
 from bench import report
 from bench import scheduler
 from bench import spawn
+from bench import translation
 from stack.__main__ import interruptible
 from stack.errors import StackError
 
@@ -63,7 +65,8 @@ def _shown(without_stack: bool) -> Iterator[measure.Measurement]:
     """Yield each measurement as soon as it is printed."""
     print(report.HEADER)
     added: measure.Spread | None = None
-    for part in (placement, host_filter, scheduler, claim):
+    for part in (placement, model, translation, host_filter, scheduler,
+                 claim):
         began = time.monotonic()
         for each in part.measurements():
             print(report.line(each), flush=True)
@@ -76,4 +79,8 @@ def _shown(without_stack: bool) -> Iterator[measure.Measurement]:
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    finally:
+        # oslo.log puts what is uncaught into the log, which nobody reads here.
+        sys.excepthook = sys.__excepthook__

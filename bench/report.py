@@ -16,7 +16,8 @@ from typing import Any
 from bench import measure
 
 VERSIONS = ('nova-rt', 'nova', 'SQLAlchemy', 'oslo.versionedobjects',
-            'oslo.messaging', 'openstack-placement')
+            'oslo.messaging', 'openstack-placement', 'heat-translator',
+            'tosca-parser')
 HEADER = (f'{"what":48} {"median":>9} {"min":>9} {"max":>9}    '
           f'{"beside":>9} {"ratio":>7} {"(min":>7} {"max)":>6}  aims')
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""select_destinations with and without our filter and weigher.
+"""select_destinations with and without our filters and weigher.
 
 Nova's SchedulerManager, filters and weighers are real, and so are the compute
 nodes, which it reads from SQLite in memory for every request. Placement is a
@@ -8,6 +8,9 @@ smaller than in a cloud.
 """
 
 from collections.abc import Iterator
+from collections.abc import Mapping
+import functools
+import types
 from typing import Any
 import uuid
 
@@ -16,6 +19,7 @@ from nova import objects
 from nova import test
 import nova.conf
 from nova.scheduler import manager
+from nova.scheduler import request_filter
 from nova.scheduler.client import report
 from oslo_utils import timeutils
 
@@ -44,6 +48,11 @@ class FakePlacement:
         """Return requests, summaries and the microversion."""
         return list(self._requests), dict(self._summaries), '1.39'
 
+    def get(self, url, **kwargs):
+        """Return that there are candidates."""
+        return types.SimpleNamespace(json=lambda: {
+            'allocation_requests': self._requests[:1]})
+
     def claim_resources(self, *args, **kwargs):
         """Return that it was claimed."""
         return True
@@ -57,6 +66,7 @@ def measurements() -> Iterator[measure.Measurement]:
         providers = [_register(case, number) for number in range(HOSTS)]
         report.PLACEMENTCLIENT = FakePlacement(providers)
         plain = _scheduler(case)
+        theirs = list(request_filter.ALL_REQUEST_FILTERS)
         case.flags(
             enabled_filters=[*CONF.filter_scheduler.enabled_filters,
                              'RTShareFilter'],
@@ -68,19 +78,27 @@ def measurements() -> Iterator[measure.Measurement]:
                 'nova_rt.filters.rt_share_weigher.RTShareWeigher'],
             group='filter_scheduler')
         ours = _scheduler(case)
+        filters = {'ours': list(request_filter.ALL_REQUEST_FILTERS),
+                   'plain': theirs}
         for what, flavor in (
                 ('a reservation', examples.with_reservation(examples.WANTED)),
                 ('no reservation', examples.flavor({}, 2))):
-            yield _compared(ours, plain, what, flavor)
+            yield _compared(ours, plain, what, flavor, filters)
 
 
 def _compared(ours: manager.SchedulerManager, plain: manager.SchedulerManager,
-              what: str, flavor: objects.Flavor) -> measure.Measurement:
+              what: str, flavor: objects.Flavor,
+              filters: Mapping[str, list[Any]]) -> measure.Measurement:
+    def begin(who: str) -> None:
+        # Nova has one list of request filters in a process.
+        request_filter.ALL_REQUEST_FILTERS[:] = filters[who]
+
     seconds = measure.in_turn({
         'ours': lambda: _schedule(ours, flavor),
-        'plain': lambda: _schedule(plain, flavor)}, ROUNDS)
+        'plain': lambda: _schedule(plain, flavor)}, ROUNDS,
+        before={who: functools.partial(begin, who) for who in filters})
     found = measure.compared(
-        f'select_destinations, {what}', 'without filter and weigher',
+        f'select_destinations, {what}', 'without filters and weigher',
         seconds['ours'], seconds['plain'], 'ms', MS,
         notes={'hosts': HOSTS, 'pCPUs': PCPUS, 'database': 'SQLite in memory',
                'Placement': 'fake'})

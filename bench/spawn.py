@@ -11,9 +11,9 @@ from keystoneauth1 import session
 from bench import examples
 from bench import measure
 from bench import nova as bench_nova
+from demo import real
 from nova_rt import reservation
 from nova_rt.tests.functional import cloud as functional
-from stack import host
 from stack.cloud import Cloud
 from stack.errors import StackError
 from stack.rundir import RunDir
@@ -37,7 +37,7 @@ def measurements(added: measure.Spread,
     :param added: what they take, in µs
     :raises StackError: if a stack should run and does not
     """
-    why = 'as asked' if without_stack else _why_not()
+    why = 'as asked' if without_stack else real.why_not()
     if why:
         beside, seconds = 'create to ACTIVE in functional fixtures', _fixtures()
     else:
@@ -49,14 +49,6 @@ def measurements(added: measure.Spread,
     yield measure.Measurement(
         'claim + apply in a spawn', 'µs', added, beside, theirs, ratio,
         notes={'servers': len(seconds), 'no real stack': why})
-
-
-def _why_not() -> str:
-    try:
-        host.check()
-    except StackError as why:
-        return str(why)
-    return host.rt_groups_missing()
 
 
 def _real() -> list[float]:

@@ -5,16 +5,13 @@ from collections.abc import Sequence
 import json
 from pathlib import Path
 import sys
-import time
 import urllib.request
 
 from demo import picture
 from demo import story
+from demo.frame import Demo
 from demo.kernel import Container
-from demo.shell import BOLD
 from demo.shell import Client
-from demo.shell import client
-from demo.shell import paint
 from demo.shell import say
 from demo.shell import step
 from stack.rundir import RunDir
@@ -42,46 +39,38 @@ class SimulatedCloud(Service):
         return answers(self.site.url('keystone', '/simulated'))
 
 
-class EmbeddedDemo:
-    """One run.
+class EmbeddedDemo(Demo):
+    """One run; see base class.
 
-    :param rundir: where the process is recorded and logs.
-    :param keep: whether it stays when the demo is over.
     :param reason: why the real mode was not taken, '' if it was not wanted.
     """
 
     def __init__(self, rundir: Path, keep: bool, reason: str) -> None:
-        self._keep = keep
+        super().__init__(RunDir(rundir), keep)
         self._reason = reason
-        self._site = Site(RunDir(rundir))
+        self._site = Site(self.rundir)
 
-    def run(self) -> None:
-        """Show what can be shown without a kernel.
-
-        :raises DemoError: if something is not as it is said to be.
-        """
-        started = time.monotonic()
+    def introduce(self) -> None:
+        """See base class."""
         say('mode: embedded, dialect: simulated hcbs-multi')
         say('One process with a simulated host of 4 pCPUs: what follows shows '
             'decisions and answers,\nno container runs and nothing is '
             'enforced.')
         if self._reason:
             say(f'Real containers are not possible here: {self._reason}')
-        self._site.rundir.create(simulated=True)
-        try:
-            self._story()
-        except BaseException:
-            self._down()
-            raise
-        if self._keep:
-            self._say_how_to_use()
-        else:
-            self._down()
-        say(f'\nThe demo took {time.monotonic() - started:.0f} s.')
 
-    def _story(self) -> None:
+    def up(self) -> None:
+        """See base class."""
         with step(1, 'A Nova in one process'):
-            SimulatedCloud(self._site).start()
+            self.rundir.create(simulated=True)
+            try:
+                SimulatedCloud(self._site).start()
+            except BaseException:
+                self.down()
+                raise
+
+    def story(self) -> None:
+        """See base class."""
         operator = Client(self._environment('admin'), 'operator')
         user = Client(self._environment('demo'), 'user')
         story.flavor(operator, 2)
@@ -90,13 +79,18 @@ class EmbeddedDemo:
             say(picture.host(self._containers(user), CAP))
         story.bad_hints(user, 6)
         story.no_room(user, 7, TOO_MUCH_US)
-        if not self._keep:
+        if not self.keep:
             story.delete(user, 8)
+            self.nothing_left(list(self._held()))
 
-    def _containers(self, user: Client) -> list[Container]:
+    def _held(self) -> dict[str, dict[str, float]]:
+        """Return by server's id what the simulated kernel holds, by pCPU."""
         url = self._site.url('keystone', '/simulated')
         with urllib.request.urlopen(url, timeout=10) as answer:
-            held = json.load(answer)
+            return dict(json.load(answer))
+
+    def _containers(self, user: Client) -> list[Container]:
+        held = self._held()
         servers = {user.server(name).id: name for name in ('web', 'db')}
         return [
             Container(name, uuid, {
@@ -113,16 +107,13 @@ class EmbeddedDemo:
             'OS_COMPUTE_API_VERSION': '2.100',
         }
 
-    def _say_how_to_use(self) -> None:
-        say()
-        say(paint(BOLD, 'The simulated cloud is left running. Use it:'))
-        for key, value in self._environment('demo').items():
-            say(f'  export {key}={value}')
-        say(f'  {client()} server list')
-        say(paint(BOLD, 'Stop it:'))
-        say(f'  {self._site.rundir.command("down")}')
+    def how_to_reach(self) -> list[str]:
+        """See base class."""
+        return [f'export {key}={value}'
+                for key, value in self._environment('demo').items()]
 
-    def _down(self) -> None:
+    def down(self) -> None:
+        """See base class."""
         self._site.processes.stop([SimulatedCloud.name])
         self._site.processes.stop_marked()
-        self._site.rundir.discard()
+        self.rundir.discard()

@@ -3,16 +3,13 @@
 
 from pathlib import Path
 import subprocess
-import time
 
 from demo import kernel
 from demo import picture
 from demo import story
-from demo.shell import BOLD
+from demo.frame import Demo
 from demo.shell import Client
-from demo.shell import client
 from demo.shell import DemoError
-from demo.shell import paint
 from demo.shell import say
 from demo.shell import step
 from nova_rt.virt.cgroup import dialect
@@ -45,47 +42,26 @@ def why_not() -> str:
     return '' if found else 'This kernel has no real-time control groups.'
 
 
-class RealDemo:
-    """One run.
-
-    :param rundir: where the stack lives.
-    :param keep: whether it stays when the demo is over.
-    """
+class RealDemo(Demo):
+    """One run; see base class."""
 
     def __init__(self, rundir: Path, keep: bool) -> None:
+        super().__init__(RunDir(rundir), keep)
         self._kernel = _dialect()
-        self._keep = keep
-        self._rundir = RunDir(rundir)
-        self._cloud = Cloud(Site(self._rundir), report=_progress)
+        self._cloud = Cloud(Site(self.rundir), report=_progress)
 
-    def run(self) -> None:
-        """Show everything.
-
-        :raises DemoError: if something is not as it is said to be.
-        """
-        started = time.monotonic()
+    def introduce(self) -> None:
+        """See base class."""
         say(f'mode: real, dialect: {self._kernel.name}')
         say(f'On this kernel, {self._kernel.guarantee}.')
-        # Which leaves all or nothing, and a stack that was kept alone.
-        self._up()
-        try:
-            self._story()
-        except BaseException:
-            self._down()
-            raise
-        if self._keep:
-            self._say_how_to_use()
-        else:
-            with step(9, 'Giving everything back'):
-                self._down()
-        say()
-        say(f'The demo took {time.monotonic() - started:.0f} s.')
 
-    def _up(self) -> None:
+    def up(self) -> None:
+        """See base class."""
         with step(1, 'A real OpenStack on loopback'):
             self._cloud.up()
 
-    def _story(self) -> None:
+    def story(self) -> None:
+        """See base class."""
         memory = sum(row[2] for row in self._cloud.status()) / 1024
         say(f'   It takes {memory:.0f} MiB of memory.')
         operator = Client(self._cloud.environment('admin'), 'operator')
@@ -97,9 +73,10 @@ class RealDemo:
             for name in ('web', 'db')], 5)
         story.bad_hints(user, 6)
         story.no_room(user, 7, TOO_MUCH_US)
-        if not self._keep:
+        if not self.keep:
             story.delete(user, 8)
-            self._nothing_left()
+            self._check_budget()
+            self.nothing_left(list(self._kernel.tree.children('machine')))
 
     def _container(self, operator: Client, server) -> kernel.Container:
         shown = operator.cloud.compute.get_server(server.id)
@@ -140,28 +117,22 @@ class RealDemo:
                 'reserved. Their budgets limit, they do not guarantee.')
 
     def _hog(self, policy: str, priority: str, cpu: int | None = None):
-        program = self._rundir.data / 'hog'
+        program = self.rundir.data / 'hog'
         if not program.exists():
             build.compile_program('hog', program, self._cloud.site.processes.run)
         return _Hog(self._cloud, program, policy, priority, cpu)
 
-    def _nothing_left(self) -> None:
-        for group in self._kernel.tree.children('machine'):
-            raise DemoError(f'The group {group} is left in the kernel.')
+    def _check_budget(self) -> None:
         if self._kernel.tree.exists('machine') and any(
                 self._kernel.read('machine').runtimes_us):
             raise DemoError('Runtime is left in the group "machine".')
-        say('   Nothing is left in the kernel.')
 
-    def _say_how_to_use(self) -> None:
-        say()
-        say(paint(BOLD, 'The stack is left running. Use it:'))
-        say(f'  eval "$({self._rundir.command("env")})"')
-        say(f'  {client()} server list')
-        say(paint(BOLD, 'Stop it, and give everything back:'))
-        say(f'  {self._rundir.command("down")}')
+    def how_to_reach(self) -> list[str]:
+        """See base class."""
+        return [f'eval "$({self.rundir.command("env")} demo)"']
 
-    def _down(self) -> None:
+    def down(self) -> None:
+        """See base class."""
         for problem in self._cloud.down():
             say(f'   {problem}')
 

@@ -65,10 +65,11 @@ class Client:
                 if key != 'OS_COMPUTE_API_VERSION'})
 
     def run(self, command: str, fails: bool = False) -> str:
-        """Show and run one command, and return what it printed.
+        """Show and run one command.
 
         :param command: as typed in a shell.
         :param fails: whether it must fail.
+        :returns: its output, or what it said if it failed.
         :raises DemoError: if it fails and must not, or the reverse.
         """
         say(f'{self._who}$ ' + paint(BOLD, command))
@@ -83,7 +84,7 @@ class Client:
         if (done.returncode != 0) != fails:
             wanted = 'should have been refused' if fails else 'failed'
             raise DemoError(f'"{command}" {wanted}: {said or "no output"}')
-        return said
+        return said if fails else done.stdout.strip()
 
     def server(self, name: str) -> openstack.compute.v2.server.Server:
         """Return what the API says about a server."""
