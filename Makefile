@@ -5,7 +5,7 @@ PYTHON ?= /usr/bin/python3
 MODE ?= auto
 KEEP ?=
 
-.PHONY: help demo test test-kernel unit functional e2e pep8 mypy bench docs clean
+.PHONY: help demo test test-kernel test-mano unit tacker functional e2e pep8 mypy bench docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
@@ -17,15 +17,20 @@ demo:  ## run the demo (KEEP=1: leave it running; MODE=embedded|real)
 
 test:  ## run all tests; the last line counts them
 	@PYTHON=$(PYTHON) tools/prepare stack docs
-	@.venv/bin/python tools/run-tests pep8 mypy unit functional e2e docs
+	@.venv/bin/python tools/run-tests pep8 mypy unit tacker functional e2e mano \
+	    docs
 
-unit functional pep8 mypy:  ## run one kind of check
+unit tacker functional pep8 mypy:  ## run one kind of check
 	@PYTHON=$(PYTHON) tools/prepare
 	@.venv/bin/tox run -e nova,$@
 
 e2e bench:  ## run the end-to-end tests, or measure, on a real stack (root)
 	@PYTHON=$(PYTHON) tools/prepare stack
 	@.venv/bin/tox run -e nova,$@
+
+test-mano:  ## run VNFs through real Tacker, Heat and Nova (root)
+	@PYTHON=$(PYTHON) tools/prepare stack
+	@.venv/bin/tox run -e nova,mano
 
 test-kernel:  ## build our kernel and run its tests in QEMU (root, long)
 	@kernel/test

@@ -17,6 +17,7 @@ extensions = [
     'openstackdocstheme',
     'oslo_config.sphinxext',
     'sphinx.ext.autodoc',
+    'operations',
     'refusal',
 ]
 autodoc_member_order = 'bysource'
