@@ -6,6 +6,7 @@ other for whether it is free, for as many vCPUs on dedicated pCPUs.
 """
 
 from collections.abc import Iterator
+import copy
 
 from nova import exception
 from nova import objects
@@ -15,45 +16,63 @@ from nova.scheduler.filters import numa_topology_filter
 
 from bench import examples
 from bench import measure
+from nova_rt import shares
 from nova_rt.filters import rt_share_filter
 
 HOSTS = 1000
 PCPUS = 64
-ROUNDS = 9
+ROUNDS = 15
 PER_HOST_US = 1e6 / HOSTS
 
 Hosts = list[host_manager.HostState]
 
 
 def measurements() -> Iterator[measure.Measurement]:
-    """Yield hosts that all pass and that all fail, with 2 and 4 cells."""
-    for cells in (2, 4):
+    """Yield hosts that all pass and that all fail, with 2 and 4 cells.
+
+    First as they were at the last request, as all but the one that was chosen
+    are; then as if all had changed.
+    """
+    for cells, changed in ((2, False), (4, False), (4, True)):
         hosts = [examples.host_state(number, PCPUS, cells)
                  for number in range(HOSTS)]
+        case = f'{cells} cells' + (', all changed' if changed else '')
         yield _compared(
-            hosts, f'all pass, {cells} cells', HOSTS,
+            hosts, f'all pass, {case}', HOSTS,
             examples.request(examples.with_reservation(examples.WANTED)),
-            examples.request(examples.dedicated(examples.WANTED.vcpus)))
+            examples.request(examples.dedicated(examples.WANTED.vcpus)),
+            changed)
         yield _compared(
-            hosts, f'all fail, {cells} cells', 0,
+            hosts, f'all fail, {case}', 0,
             examples.request(examples.with_reservation(examples.TOO_MUCH)),
-            examples.request(examples.dedicated(PCPUS // cells)))
+            examples.request(examples.dedicated(PCPUS // cells)), changed)
 
 
 def _compared(hosts: Hosts, case: str, expected: int,
-              wanted: objects.RequestSpec,
-              pinned: objects.RequestSpec) -> measure.Measurement:
+              wanted: objects.RequestSpec, pinned: objects.RequestSpec,
+              changed: bool) -> measure.Measurement:
     ours = rt_share_filter.RTShareFilter()
     theirs = numa_topology_filter.NUMATopologyFilter()
+    states: Hosts = []
+
+    def begin() -> None:
+        # Nova makes them anew for each request; what ours and theirs note on
+        # one is not there for the next.
+        states[:] = [_offered(host) for host in hosts]
+        if changed:
+            shares.unpack.cache_clear()
+
     for each, spec in ((ours, wanted), (theirs, pinned)):
-        passed = _passed(each, hosts, spec)
+        begin()
+        passed = _passed(each, states, spec)
         if passed != expected:
             raise RuntimeError(
                 f'{type(each).__name__} passes {passed} hosts, not '
                 f'{expected}: the two would not be compared fairly.')
     seconds = measure.in_turn({
-        'ours': lambda: _passed(ours, hosts, wanted),
-        'theirs': lambda: _passed(theirs, hosts, pinned)}, ROUNDS)
+        'ours': lambda: _passed(ours, states, wanted),
+        'theirs': lambda: _passed(theirs, states, pinned)}, ROUNDS,
+        before={'ours': begin, 'theirs': begin})
     found = measure.compared(
         f'RTShareFilter per host, {case}', 'NUMATopologyFilter',
         seconds['ours'], seconds['theirs'], 'µs', PER_HOST_US)
@@ -66,10 +85,14 @@ def _compared(hosts: Hosts, case: str, expected: int,
 def _passed(each: filters.BaseHostFilter, hosts: Hosts,
             spec: objects.RequestSpec) -> int:
     """Return how many hosts pass; NoValidHost is our way to say none."""
-    for host in hosts:
-        # Nova's filter removes from these; the scheduler sets them each time.
-        host.allocation_candidates = [{'allocations': {}, 'mappings': {}}]
     try:
         return len(list(each.filter_all(hosts, spec)))
     except exception.NoValidHost:
         return 0
+
+
+def _offered(host: host_manager.HostState) -> host_manager.HostState:
+    """Return a host as one request sees it, which nobody has looked at."""
+    host = copy.copy(host)
+    host.allocation_candidates = [{'allocations': {}, 'mappings': {}}]
+    return host

@@ -30,7 +30,7 @@ from bench import nova as bench_nova
 CONF = nova.conf.CONF
 HOSTS = 1000
 PCPUS = 64
-ROUNDS = 7
+ROUNDS = 21
 MS = 1e3
 
 

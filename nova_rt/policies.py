@@ -64,24 +64,34 @@ def place(host: shares.HostShares, wanted: reservation.Reservation,
     :raises NoRoom: if fewer pCPUs than vCPUs have enough bandwidth left
     :raises KeyError: if there is no such policy
     """
-    fitting = check(host, wanted)
+    left = host.left
+    fitting = _fitting(left, wanted)
+    if len(fitting) < wanted.vcpus:
+        raise _no_room(host.capacity, left, wanted, len(fitting))
     preference = [c - p for c, p in
                   zip(host.capacity, host.pinned, strict=True)]
     return tuple(POLICIES[policy](preference, fitting)[:wanted.vcpus])
 
 
-def check(host: shares.HostShares,
-          wanted: reservation.Reservation) -> list[int]:
-    """Return the pCPUs with enough bandwidth left for one vCPU, ascending.
+def miss(host: shares.HostShares,
+         wanted: reservation.Reservation) -> NoRoom | None:
+    """Return what a host lacks for a reservation, None if it fits.
 
-    :raises NoRoom: if they are fewer than the vCPUs
+    Not raised: a scheduler asks thousands of hosts, and an exception that was
+    raised keeps its frames.
     """
-    need = wanted.bandwidth
     left = host.left
-    fitting = [pcpu for pcpu, free in enumerate(left) if free >= need]
-    if len(fitting) < wanted.vcpus:
-        raise _no_room(host.capacity, left, wanted, len(fitting))
-    return fitting
+    fitting = len(_fitting(left, wanted))
+    if fitting >= wanted.vcpus:
+        return None
+    return _no_room(host.capacity, left, wanted, fitting)
+
+
+def _fitting(left: Sequence[int],
+             wanted: reservation.Reservation) -> list[int]:
+    """Return the pCPUs with enough left for one vCPU, ascending."""
+    need = wanted.bandwidth
+    return [pcpu for pcpu, free in enumerate(left) if free >= need]
 
 
 def _no_room(capacity: Sequence[int], left: Sequence[int],
@@ -101,9 +111,8 @@ def _no_room(capacity: Sequence[int], left: Sequence[int],
 def _nearest(capacity: Sequence[int], left: Sequence[int],
              need: int) -> int:
     """Return the most that a pCPU has left which may hold but lacks room."""
-    most = max(left)
-    if most < need and all(capacity):
-        return most
+    if all(capacity):
+        return max(filter(need.__gt__, left))
     return max([free for free, cap in zip(left, capacity, strict=True)
                 if free < need and cap])
 

@@ -78,12 +78,12 @@ def _lacks(host: Host, wanted: reservation.Reservation | None,
 
 def _pcpus(name: str, told: shares.HostShares,
            wanted: reservation.Reservation) -> Iterator[Finding]:
-    try:
-        policies.check(told, wanted)
+    miss = policies.miss(told, wanted)
+    if miss is None:
         return
-    except policies.NoRoom as miss:
-        sentence = f'{str(miss)[0].upper()}{str(miss)[1:]}.'
-    yield Finding(name, '', '', '', '', sentence)
+    sentence = str(miss)
+    yield Finding(
+        name, '', '', '', '', f'{sentence[0].upper()}{sentence[1:]}.')
     offered = [(pcpu, left) for pcpu, (left, most) in enumerate(zip(
         told.left, told.capacity, strict=True)) if most]
     for left, group in itertools.groupby(offered, key=lambda each: each[1]):

@@ -71,11 +71,7 @@ def room_on(host: host_manager.HostState, wanted: reservation.Reservation,
         return 0, policies.NoRoom(
             wanted.share, lambda: 'no CPU reservations are offered')
     seen, count = _fill(host, seen, wanted, most)
-    try:
-        policies.check(seen, wanted)
-    except policies.NoRoom as miss:
-        return count, miss
-    return count, None
+    return count, policies.miss(seen, wanted)
 
 
 def told_by(host: host_manager.HostState | objects.ComputeNode,
@@ -102,12 +98,9 @@ def miss(host: str, seen: shares.HostShares | None,
     if seen is None:
         return policies.NoRoom(
             wanted.share, lambda: f'{host} offers no CPU reservations')
-    try:
-        policies.check(seen, wanted)
-    except policies.NoRoom as why:
-        return policies.NoRoom(
-            why.missing, lambda why=why: f'No room on {host}: {why}')
-    return None
+    why = policies.miss(seen, wanted)
+    return why and policies.NoRoom(
+        why.missing, lambda: f'No room on {host}: {why}')
 
 
 def _placed_on(host: host_manager.HostState) -> int:

@@ -128,16 +128,16 @@ def test_place_finds_distinct_fitting_pcpus_if_and_only_if_there_are(
     fitting = {pcpu for pcpu, left in enumerate(host.left)
                if left >= wanted.bandwidth}
     if len(fitting) < wanted.vcpus:
-        with pytest.raises(policies.NoRoom) as miss:
+        with pytest.raises(policies.NoRoom) as refused:
             policies.place(host, wanted, policy)
-        assert miss.value.missing > 0
-        with pytest.raises(policies.NoRoom):
-            policies.check(host, wanted)
+        miss = policies.miss(host, wanted)
+        assert miss.missing == refused.value.missing > 0
+        assert str(miss) == str(refused.value)
     else:
         pcpus = policies.place(host, wanted, policy)
         assert len(pcpus) == len(set(pcpus)) == wanted.vcpus
         assert fitting.issuperset(pcpus)
-        assert policies.check(host, wanted) == sorted(fitting)
+        assert policies.miss(host, wanted) is None
 
 
 @given(strategies.capacities, strategies.occupancies, st.lists(st.tuples(
