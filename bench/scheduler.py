@@ -10,7 +10,6 @@ smaller than in a cloud.
 from collections.abc import Iterator
 from collections.abc import Mapping
 import functools
-import types
 from typing import Any
 import uuid
 
@@ -47,11 +46,6 @@ class FakePlacement:
     def get_allocation_candidates(self, context, resources):
         """Return requests, summaries and the microversion."""
         return list(self._requests), dict(self._summaries), '1.39'
-
-    def get(self, url, **kwargs):
-        """Return that there are candidates."""
-        return types.SimpleNamespace(json=lambda: {
-            'allocation_requests': self._requests[:1]})
 
     def claim_resources(self, *args, **kwargs):
         """Return that it was claimed."""

@@ -11,9 +11,11 @@ than misbehaves.
 from __future__ import annotations
 
 from collections.abc import Callable
+import functools
 import importlib
 import inspect
 import sys
+from typing import Any
 
 from nova import context as nova_context
 from nova import objects
@@ -22,6 +24,7 @@ from nova import version
 from nova.compute import resource_tracker
 import nova.conf
 from nova.scheduler import request_filter
+from nova.scheduler.client import report
 
 from nova_rt import virt
 from nova_rt.compute import claims
@@ -129,6 +132,9 @@ EXPECTED = {
 # What nova-scheduler calls before it asks Placement, and its list of them.
 _ASKING = 'nova.scheduler.request_filter:process_reqspec'
 _REQUEST_FILTERS = 'ALL_REQUEST_FILTERS'
+# How it asks.
+_CANDIDATES = ('nova.scheduler.client.report:SchedulerReportClient'
+               '.get_allocation_candidates')
 
 
 class UnknownNova(Exception):
@@ -170,6 +176,29 @@ def install_request_filter(
             'a nova-rt that fits.')
     if ask not in filters:
         filters.append(ask)
+
+
+def install_candidates_check(
+        check: Callable[[nova_context.RequestContext, Any], None]) -> None:
+    """Have nova-scheduler call this with what Placement answered.
+
+    It is called when the scheduler loads our filter, once or more often.
+
+    :raises UnknownNova: if Nova asks in another way
+    """
+    check_signature(_CANDIDATES, 'self context resources')
+    client = report.SchedulerReportClient
+    theirs = client.get_allocation_candidates
+    if getattr(theirs, 'check', None) is check:
+        return
+
+    @functools.wraps(theirs)
+    def get_allocation_candidates(self, context, resources):
+        found = theirs(self, context, resources)
+        check(context, found)
+        return found
+    get_allocation_candidates.check = check
+    client.get_allocation_candidates = get_allocation_candidates
 
 
 def check_release(release: str) -> None:

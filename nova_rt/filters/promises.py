@@ -2,10 +2,15 @@
 """The request filter that asks Placement for a reservation's share.
 
 Placement allocates it together with all else that a server needs, in one step,
-so no two schedulers promise the same bandwidth.
+so no two schedulers promise the same bandwidth. Where Placement has no host,
+what lacks is looked up.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+import contextvars
+from typing import Any
 
 from nova import context as nova_context
 from nova import exception
@@ -24,10 +29,17 @@ LOG = logging.getLogger(__name__)
 _LOOKED_AT = 1000
 _VERSION = '1.36'
 
+# Of the request that this thread of nova-scheduler works on. What Nova asks
+# Placement for has the sum, but not what each vCPU needs.
+_wanted: contextvars.ContextVar[reservation.Reservation | None]
+_wanted = contextvars.ContextVar('wanted', default=None)
+
 
 def ask_for_share(context: nova_context.RequestContext,
                   spec: objects.RequestSpec) -> bool:
     """Ask for the share and for a host that offers reservations.
+
+    A request filter, which Nova calls before it asks Placement.
 
     The request is the scheduler's own copy: neither the flavor in the
     database nor the server's is changed. The share is in the flavor, and not
@@ -35,13 +47,13 @@ def ask_for_share(context: nova_context.RequestContext,
     the vCPUs.
 
     :returns: whether the request is for a reservation
-    :raises NoValidHost: if it cannot be, or no host at all has the share
-        left; Nova itself would say nothing of why
+    :raises NoValidHost: if it cannot be
     """
     try:
         wanted = requested.wanted_by(spec)
     except reservation.InvalidReservation as why:
         raise exception.NoValidHost(reason=str(why)) from None
+    _wanted.set(wanted)
     if 'extra_specs' not in spec.flavor:
         spec.flavor.extra_specs = {}
     if wanted is None:
@@ -50,16 +62,27 @@ def ask_for_share(context: nova_context.RequestContext,
         return False
     spec.flavor.extra_specs[shares.EXTRA_SPEC] = str(wanted.share)
     spec.root_required.add(shares.TRAIT)
-    if _refused_everywhere(context, wanted):
-        raise exception.NoValidHost(reason=_nearest_miss(context, wanted))
     return True
 
 
-def _refused_everywhere(context, wanted):
-    """Return whether Placement has no host with this share left.
+def explain(context: nova_context.RequestContext,
+            candidates: Sequence[Any] | None) -> None:
+    """Say what lacks if Placement has no host because of the share.
 
-    False too if it does not answer, which Nova then meets itself.
+    Nova itself would say nothing of why.
+
+    :param candidates: what Placement answered Nova: the allocations that it
+        offers come first; None if it did not answer
+    :raises NoValidHost: if no host at all has the share left
     """
+    wanted = _wanted.get()
+    if (wanted is not None and candidates is not None and not candidates[0]
+            and _refused_everywhere(context, wanted)):
+        raise exception.NoValidHost(reason=_nearest_miss(context, wanted))
+
+
+def _refused_everywhere(context, wanted):
+    """Return whether Placement has no host with this share left."""
     answer = report.report_client_singleton().get(
         f'/allocation_candidates?resources={shares.RESOURCE_CLASS}:'
         f'{wanted.share}&required={shares.TRAIT}&limit=1',

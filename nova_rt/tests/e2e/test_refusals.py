@@ -72,7 +72,7 @@ def test_many_servers_in_one_request_that_do_not_all_fit_get_a_reason_each(
     servers = user.ask_many(flavors(60_000), MANY)
     assert len(servers) == MANY
     for server in servers:
-        shown = user.settled(server.id, 'ERROR')
+        shown = user.settled(server, 'ERROR')
         assert (f'{MANY} servers are wanted, but only 3 of them fit'
                 in shown.fault['message'])
     assert driver.nothing_held(kernel)

@@ -121,6 +121,19 @@ class TestPromises(PromisesTestCase):
             instance_uuid=server['id']))
         self.assert_settled(server)
 
+    def test_placement_is_asked_once_where_there_is_room(self):
+        get = report.SchedulerReportClient.get
+        asked = []
+
+        def count(client, url, *args, **kwargs):
+            asked.append(url)
+            return get(client, url, *args, **kwargs)
+        with mock.patch.object(
+                report.SchedulerReportClient, 'get', count):
+            self.boot(self.make_flavor(50, 2))
+        self.assertEqual(1, len([
+            url for url in asked if url.startswith('/allocation_cand')]))
+
     def test_without_a_host_that_offers_any_it_says_so(self):
         for host in self.computes:
             self.start(host, (0,) * 4)

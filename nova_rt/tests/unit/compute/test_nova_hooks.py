@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from nova.compute import claims as nova_claims
+from nova.scheduler.client import report
 import pytest
 
 from nova_rt.compute import claims
@@ -42,6 +43,25 @@ def test_a_request_filter_is_put_in_place_once(monkeypatch):
     nova_hooks.install_request_filter(print)
     nova_hooks.install_request_filter(print)
     assert filters == [print]
+
+
+def test_what_placement_answers_is_checked_once(monkeypatch):
+    asked = []
+
+    def theirs(self, context, resources):
+        return ['candidates'], {}, '1.39'
+    monkeypatch.setattr(
+        'nova.scheduler.client.report.SchedulerReportClient'
+        '.get_allocation_candidates', theirs)
+
+    def check(*args):
+        asked.append(args)
+    nova_hooks.install_candidates_check(check)
+    nova_hooks.install_candidates_check(check)
+    found = report.SchedulerReportClient.get_allocation_candidates(
+        None, 'context', 'resources')
+    assert found == (['candidates'], {}, '1.39')
+    assert asked == [('context', found)]
 
 
 def test_nova_finds_its_own_claims_where_it_looks_for_them():
