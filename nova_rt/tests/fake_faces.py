@@ -17,8 +17,8 @@ from nova_rt.virt.cgroup import hcbs
 POOL = (900_000, 1_000_000)
 
 
-class FakeListKernel(fake_kernel.FakeKernel):
-    """Files that hold a time for each pCPU, and take times with CPU lists."""
+class _FakePoolKernel(fake_kernel.FakeKernel):
+    """On cgroup v2; the root group has a pool, a new group has no period."""
 
     def __init__(self, *args, **kwargs) -> None:
         super().__init__(*args, **kwargs)
@@ -31,6 +31,10 @@ class FakeListKernel(fake_kernel.FakeKernel):
     def make(self, group: str) -> None:
         super().make(group)
         self._groups[group].period_us = 0
+
+
+class FakeListKernel(_FakePoolKernel):
+    """Files that hold a time for each pCPU, and take times with CPU lists."""
 
     def read(self, group: str, name: str) -> str:
         if not self.has(group, name):
@@ -56,21 +60,15 @@ class FakeListKernel(fake_kernel.FakeKernel):
         return self._set(group, times[0], self._groups[group].runtimes_us)
 
 
-class FakeMaxKernel(fake_kernel.FakeKernel):
+class FakeMaxKernel(_FakePoolKernel):
     """One file with a runtime for all pCPUs, or "max", and a period."""
 
     def __init__(self, *args, **kwargs) -> None:
         super().__init__(*args, **kwargs)
-        self.version = 2
-        self.least_us = bandwidth.MIN_RUNTIME_US
-        root = self._groups['']
-        root.runtimes_us = [POOL[0]] * self.count
-        root.period_us = POOL[1]
         self.unbounded: set[str] = set()
 
     def make(self, group: str) -> None:
         super().make(group)
-        self._groups[group].period_us = 0
         self.unbounded.add(group)
 
     def read(self, group: str, name: str) -> str:
