@@ -3,44 +3,17 @@
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-import configparser
 import datetime
 from pathlib import Path
 import sys
 
+from nova_rt.api import paste_ini
 from stack import ini
 from stack.service import Service
 from stack.service import Site
 from stack.service import WsgiService
 from stack.services import keystone
 from stack.services import libvirt
-
-PIPELINES = (
-    'openstack_compute_api_v21',
-    'openstack_compute_api_v21_legacy_v2_compatible',
-)
-
-
-def paste(shipped: Path, nova_rt: bool) -> configparser.RawConfigParser:
-    """Return Nova's own api-paste.ini, with our filter before the API.
-
-    It comes after Keystone's filters, so that who asks is known.
-    """
-    parser = configparser.RawConfigParser(delimiters=('=',))
-    parser.optionxform = str  # type: ignore[assignment]
-    text = shipped.read_text()
-    # URL maps have keys such as "/v2", which end in a colon.
-    parser.read_string(text.replace('\n/: ', '\n/ = ').replace(
-        ': openstack_compute', ' = openstack_compute').replace(
-        ': oscomputeversion', ' = oscomputeversion'))
-    if nova_rt:
-        parser['filter:rt_reservations'] = {
-            'use': 'egg:nova-rt#rt_reservations'}
-        for name in PIPELINES:
-            section = parser[f'composite:{name}']
-            *before, app = section['keystone'].split()
-            section['keystone'] = ' '.join((*before, 'rt_reservations', app))
-    return parser
 
 
 def configuration(site: Site) -> dict[str, dict[str, object]]:
@@ -142,8 +115,9 @@ class NovaSchema(Service):
         etc = self.site.rundir.etc / 'nova'
         ini.write(etc / 'nova.conf', configuration(self.site))
         shipped = Path(sys.prefix) / 'etc' / 'nova' / 'api-paste.ini'
-        with (etc / 'api-paste.ini').open('w') as file:
-            paste(shipped, self.site.nova_rt).write(file)
+        text = shipped.read_text()
+        (etc / 'api-paste.ini').write_text(
+            paste_ini.added(text) if self.site.nova_rt else text)
         # Without it the hypervisor never registers.
         (self.site.rundir.data / 'nova' / 'instances').mkdir(parents=True)
         self.site.processes.run('nova-schema', (
