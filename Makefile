@@ -5,7 +5,7 @@ PYTHON ?= /usr/bin/python3
 MODE ?= auto
 KEEP ?=
 
-.PHONY: help demo test test-kernel test-mano unit tacker functional e2e pep8 mypy bench docs clean
+.PHONY: help demo test test-kernel test-mano test-tempest unit tacker functional e2e pep8 mypy bench docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
@@ -18,7 +18,7 @@ demo:  ## run the demo (KEEP=1: leave it running; MODE=embedded|real)
 test:  ## run all tests; the last line counts them
 	@PYTHON=$(PYTHON) tools/prepare stack docs
 	@.venv/bin/python tools/run-tests pep8 mypy unit tacker functional e2e mano \
-	    docs
+	    tempest docs
 
 unit tacker functional pep8 mypy:  ## run one kind of check
 	@PYTHON=$(PYTHON) tools/prepare
@@ -31,6 +31,10 @@ e2e bench:  ## run the end-to-end tests, or measure, on a real stack (root)
 test-mano:  ## run VNFs through real Tacker, Heat and Nova (root)
 	@PYTHON=$(PYTHON) tools/prepare stack
 	@.venv/bin/tox run -e nova,mano
+
+test-tempest:  ## run the tempest tests on a real stack (root)
+	@PYTHON=$(PYTHON) tools/prepare stack
+	@.venv/bin/tox run -e nova,tempest
 
 test-kernel:  ## build our kernel and run its tests in QEMU (root, long)
 	@kernel/test

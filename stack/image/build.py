@@ -19,6 +19,8 @@ IMAGES: dict[str, str | None] = {
     'busybox': None,
     'busybox-hog': 'exec /bin/hog fifo 10',
     'busybox-hog-rr': 'exec /bin/hog rr 10',
+    # Tells on its console, every few seconds, what it got.
+    'busybox-meter': 'while :; do /bin/hog fifo 10 4; done',
 }
 
 Run = Callable[[str, Sequence[str]], None]

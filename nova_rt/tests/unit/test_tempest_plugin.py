@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tempest plug-in as tempest finds it."""
+
+import importlib.metadata
+import pathlib
+import re
+
+from oslo_config import cfg
+
+ROOT = pathlib.Path(__file__).parents[3]
+DOCUMENTED = ROOT / 'doc/source/operator/tempest.rst'
+
+
+def plugin():
+    found, = (each for each in importlib.metadata.entry_points(
+        group='tempest.test_plugins') if each.name == 'nova_rt')
+    return found.load()()
+
+
+def test_tempest_finds_the_tests_where_the_plug_in_says():
+    tests, top = map(pathlib.Path, plugin().load_tests())
+    assert tests.is_relative_to(top)
+    assert len(list(tests.rglob('test_*.py'))) >= 6
+
+
+def test_its_options_can_be_registered_and_are_listed():
+    conf = cfg.ConfigOpts()
+    plugin().register_opts(conf)
+    conf([])
+    (group, options), = plugin().get_opt_lists()
+    assert {each.name for each in options} == {*conf[group]}
+
+
+def test_every_test_has_an_id_of_its_own():
+    tests, _ = map(pathlib.Path, plugin().load_tests())
+    text = '\n'.join(each.read_text() for each in tests.rglob('test_*.py'))
+    ids = re.findall(r"idempotent_id\('([0-9a-f-]{36})'\)", text)
+    assert len(ids) == len({*ids}) == text.count('    def test_')
+
+
+def test_every_option_is_documented():
+    (_, options), = plugin().get_opt_lists()
+    page = DOCUMENTED.read_text()
+    for each in options:
+        assert f'``{each.name}``' in page

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m stack.tempest``: tempest's run of our tests on a stack of its own.
+
+``NOVA_RT_TEMPEST_RUN_DIR`` names the run directory of a stack that is up; it
+is then used and left running. The results are in ``.tox/junit/tempest.xml``,
+what tempest wrote in ``tempest/`` of the run directory.
+"""
+
+import argparse
+import os
+from pathlib import Path
+import subprocess
+import sys
+
+from demo import real
+from stack import ini
+from stack import junit
+from stack import tempest_conf
+from stack.__main__ import interruptible
+from stack.__main__ import progress
+from stack.cloud import Cloud
+from stack.errors import StackError
+from stack.rundir import RunDir
+from stack.service import Site
+
+ROOT = Path(__file__).parents[1]
+JUNIT = ROOT / '.tox' / 'junit' / 'tempest.xml'
+OURS = 'nova_rt_tempest_plugin'
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """Return the parsed command line."""
+    parser = argparse.ArgumentParser(
+        prog='python -m stack.tempest',
+        description='Run the tempest tests of nova-rt on a real stack.')
+    parser.add_argument(
+        '--with-mano', action='store_true',
+        help='with Heat and Tacker, and the test of a VNF')
+    parser.add_argument(
+        'regex', nargs='?', default=OURS,
+        help='which tests (default: %(default)s)')
+    return parser.parse_args(arguments)
+
+
+def run(site: Site, regex: str) -> int:
+    """Run the tests one at a time, print and count them; return the status."""
+    folder = site.rundir.path / 'tempest'
+    folder.mkdir(exist_ok=True)
+    config = folder / 'tempest.conf'
+    ini.write(config, tempest_conf.configuration(site, folder))
+    stream = folder / 'results.subunit'
+    with stream.open('wb') as output, (folder / 'stderr').open('wb') as errors:
+        status = subprocess.run(
+            (site.script('tempest'), 'run', '--config-file', str(config),
+             '--regex', regex, '--serial', '--subunit'),
+            cwd=folder, stdout=output, stderr=errors).returncode
+    counts = junit.convert(stream, JUNIT)
+    print(f'tempest: {counts["passed"]} passed, {counts["failed"]} failed, '
+          f'{counts["skipped"]} skipped; details in {folder}', flush=True)
+    if not sum(counts.values()):
+        print(f'No test ran: see {folder}/stderr.', file=sys.stderr)
+        return 1
+    return 1 if counts['failed'] else status
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Start a stack, run the tests, stop it; return the exit status."""
+    args = parse(sys.argv[1:] if arguments is None else arguments)
+    JUNIT.parent.mkdir(parents=True, exist_ok=True)
+    JUNIT.unlink(missing_ok=True)
+    given = os.environ.get('NOVA_RT_TEMPEST_RUN_DIR')
+    if given:
+        return run(Site.of(RunDir(given)), args.regex)
+    reason = real.why_not()
+    if reason:
+        print(f'Skipped: {reason}')
+        junit.skipped(OURS, reason, JUNIT)
+        return 0
+    return _on_own_stack(args)
+
+
+def _on_own_stack(args: argparse.Namespace) -> int:
+    interruptible()
+    site = Site(RunDir(ROOT / 'run' / 'tempest'),
+                more=('mano',) if args.with_mano else ())
+    cloud = Cloud(site, report=progress)
+    problems = []
+    try:
+        cloud.up()
+        status = run(site, args.regex)
+    except StackError as error:
+        print(error, file=sys.stderr)
+        return 1
+    finally:
+        problems = cloud.down()
+        for problem in problems:
+            print(problem, file=sys.stderr)
+    return 1 if problems else status
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tempest.conf of a stack."""
+
+import os
+from pathlib import Path
+
+from stack.service import Site
+from stack.services import keystone
+
+
+def configuration(site: Site, folder: Path) -> dict[str, dict[str, object]]:
+    """Return tempest.conf.
+
+    :param folder: for tempest's own files.
+    """
+    images = _images(site)
+    return {
+        'DEFAULT': {'log_file': 'tempest.log', 'log_dir': folder},
+        'oslo_concurrency': {'lock_path': folder / 'lock'},
+        'auth': {
+            'use_dynamic_credentials': True,
+            'admin_username': 'admin',
+            'admin_password': site.password,
+            'admin_project_name': 'admin',
+            'admin_domain_name': 'Default',
+            'tempest_roles': 'member',
+            'create_isolated_networks': False,
+        },
+        'identity': {
+            'auth_version': 'v3',
+            'uri_v3': site.url('keystone', '/v3'),
+            'region': keystone.REGION,
+        },
+        'compute': {
+            'image_ref': images['busybox'],
+            'build_interval': 1,
+            'build_timeout': 120,
+            'ready_wait': 0,
+        },
+        'compute-feature-enabled': {
+            'resize': True, 'cold_migration': True, 'console_output': True},
+        'service_available': {
+            'nova': True, 'glance': True, 'neutron': False, 'cinder': False,
+            'swift': False, 'horizon': False},
+        'validation': {'run_validation': False},
+        'nova_rt': {'meter_image_ref': images['busybox-meter'],
+                    **_vnf(site, folder)},
+    }
+
+
+def _images(site: Site) -> dict[str, str]:
+    """Return the id of each image by its name."""
+    listed = keystone.connect(site).get(
+        '/v2/images', endpoint_filter={'service_type': 'image'}).json()
+    return {each['name']: each['id'] for each in listed['images']}
+
+
+def _vnf(site: Site, folder: Path) -> dict[str, object]:
+    """Return what the test of a VNF needs, nothing without Tacker."""
+    if 'mano' not in site.more:
+        return {}
+    # It imports Tacker's files, which only these tests need.
+    from tacker_rt.tests.e2e import packages
+
+    path = folder / 'vnf.csar'
+    packages.build('standard', path)
+    return {'vnf_package': os.fspath(path)}

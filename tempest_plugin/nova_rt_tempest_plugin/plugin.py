@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tempest asks of a plug-in."""
+
+from pathlib import Path
+
+from tempest.test_discover import plugins
+
+from nova_rt_tempest_plugin import config
+
+HERE = Path(__file__).parent
+
+
+class Plugin(plugins.TempestPlugin):
+    """See base class, of which each method is documented."""
+
+    def load_tests(self):
+        """Return the directory of the tests and the one to import from."""
+        return str(HERE / 'tests'), str(HERE.parent)
+
+    def register_opts(self, conf):
+        """Register group ``[nova_rt]``."""
+        conf.register_group(config.GROUP)
+        conf.register_opts(config.OPTS, group=config.GROUP)
+
+    def get_opt_lists(self):
+        """Return the options for a sample tempest.conf."""
+        return [(config.GROUP.name, config.OPTS)]
