@@ -5,7 +5,7 @@ PYTHON ?= /usr/bin/python3
 MODE ?= auto
 KEEP ?=
 
-.PHONY: help demo test test-kernel test-mano test-tempest unit tacker functional e2e pep8 mypy bench docs clean
+.PHONY: help demo test test-kernel test-mano test-tempest unit tacker functional kolla e2e pep8 mypy bench docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
@@ -17,10 +17,10 @@ demo:  ## run the demo (KEEP=1: leave it running; MODE=embedded|real)
 
 test:  ## run all tests; the last line counts them
 	@PYTHON=$(PYTHON) tools/prepare stack docs
-	@.venv/bin/python tools/run-tests pep8 mypy unit tacker functional e2e mano \
-	    tempest docs
+	@.venv/bin/python tools/run-tests pep8 mypy unit tacker functional kolla e2e \
+	    mano tempest docs
 
-unit tacker functional pep8 mypy:  ## run one kind of check
+unit tacker functional kolla pep8 mypy:  ## run one kind of check
 	@PYTHON=$(PYTHON) tools/prepare
 	@.venv/bin/tox run -e nova,$@
 

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Playbooks, roles, variables and configuration for kolla-ansible."""
+
+import configparser
+import gzip
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+HERE = pathlib.Path(__file__).parents[1] / 'ansible'
+BIN = pathlib.Path(sys.prefix) / 'bin'
+KOLLA_ANSIBLE = pathlib.Path(sys.prefix) / 'share/kolla-ansible/ansible'
+PLAYBOOKS = ('nova-rt-prepare.yml', 'nova-rt-database.yml')
+
+
+def play(playbook, *more, check=True):
+    """Run a playbook on this machine.
+
+    :returns: what ended, and the results by the names of their tasks.
+    """
+    done = subprocess.run(
+        (BIN / 'ansible-playbook', '-i', 'localhost,', '-c', 'local',
+         '-e', 'ansible_become=false', '-e',
+         f'ansible_python_interpreter={sys.executable}', '-e', 'nova_rt_hosts=localhost',
+         '-e', 'nova_rt_api_hosts=localhost', *(['--check'] if check else ()),
+         *more, HERE / playbook),
+        capture_output=True, text=True, env={
+            **os.environ, 'ANSIBLE_STDOUT_CALLBACK': 'told',
+            'ANSIBLE_CALLBACK_PLUGINS':
+                str(pathlib.Path(__file__).parent / 'callback_plugins')})
+    results = [json.loads(line) for line in done.stdout.splitlines()
+               if line.startswith('{')]
+    return done, {each['task']: each for each in results}
+
+
+@pytest.mark.parametrize('playbook', PLAYBOOKS)
+def test_a_playbook_has_valid_syntax(playbook):
+    done = subprocess.run(
+        (BIN / 'ansible-playbook', '-i', 'localhost,', '--syntax-check',
+         HERE / playbook), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_ansible_lint_finds_nothing():
+    done = subprocess.run(
+        (BIN / 'ansible-lint', '--offline', '-q', HERE), cwd=HERE.parents[1],
+        capture_output=True, text=True,
+        env={**os.environ, 'PATH': f'{BIN}:{os.environ["PATH"]}'})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def has_real_time_groups():
+    """Whether this kernel has them, by its files and its configuration."""
+    if pathlib.Path('/sys/fs/cgroup/cpu/cpu.rt_runtime_us').exists():
+        return True
+    plain = pathlib.Path(f'/boot/config-{os.uname().release}')
+    packed = pathlib.Path('/proc/config.gz')
+    text = plain.read_text() if plain.exists() else (
+        gzip.decompress(packed.read_bytes()).decode() if packed.exists()
+        else '')
+    return 'CONFIG_RT_GROUP_SCHED=y' in text
+
+
+@pytest.fixture
+def root(tmp_path):
+    return '-e', f'nova_rt_host_root={tmp_path}'
+
+
+def test_a_host_is_looked_at_without_being_changed(root, tmp_path):
+    done, tasks = play('nova-rt-prepare.yml', *root, '-e',
+                       'nova_rt_host_require_kernel=false', '-e',
+                       'nova_rt_host_cgroups=v2')
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert tasks['Make the directory that both containers share']['changed']
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_kernel_that_runs_is_told_as_it_is(root):
+    _, tasks = play('nova-rt-prepare.yml', *root, '-e',
+                    'nova_rt_host_require_kernel=false', '-e',
+                    'nova_rt_host_cgroups=v2')
+    told = tasks['Tell whether the kernel has real-time control groups']
+    fact = str(told['ansible_facts']['nova_rt_host_kernel']).strip()
+    assert fact == str(has_real_time_groups())
+
+
+def test_what_a_host_gets_is_there_after_it_and_changes_nothing_again(
+        root, tmp_path):
+    more = (*root, '-e', 'nova_rt_host_require_kernel=false', '-e',
+            'nova_rt_host_cgroups=v2')
+    done, _ = play('nova-rt-prepare.yml', *more, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    drop_in = tmp_path / 'etc/systemd/system/machine.slice.d/10-rt.conf'
+    parser = configparser.ConfigParser()
+    parser.read_string(drop_in.read_text())
+    assert parser['Slice'] == {'cpuweight': '100'}
+    assert (tmp_path / 'var/lib/nova/instances').is_dir()
+    _, again = play('nova-rt-prepare.yml', *more, check=False)
+    assert not any(task.get('changed') for task in again.values())
+
+
+def test_grub_gets_what_control_groups_of_version_1_need(tmp_path):
+    text = (HERE / 'roles/nova_rt_host/templates/grub.cfg.j2').read_text()
+    script = tmp_path / 'grub.cfg'
+    script.write_text('\n'.join(
+        line for line in text.splitlines() if '{{' not in line))
+    got = subprocess.run(
+        ('sh', '-c', f'GRUB_CMDLINE_LINUX=quiet; . {script}; '
+         'echo "$GRUB_CMDLINE_LINUX"'), capture_output=True, text=True)
+    assert got.stdout.split() == [
+        'quiet', 'systemd.unified_cgroup_hierarchy=0',
+        'systemd.legacy_systemd_cgroup_controller=1']
+
+
+@pytest.fixture
+def manage(tmp_path):
+    """Stands in for the container's nova-rt-manage; notes its arguments."""
+    script = tmp_path / 'exec'
+    script.write_text(
+        '#!/bin/sh\n'
+        f'echo "$*" >> {tmp_path}/called\n'
+        'echo \'[{"cell": "cell1", "state": "\'"$STATE"\'"}]\'\n')
+    script.chmod(0o755)
+    return script
+
+
+@pytest.mark.parametrize(('state', 'upgraded'), [
+    ('absent', True), ('old', True), ('current', False)])
+def test_the_database_is_upgraded_where_a_cell_needs_it(
+        manage, monkeypatch, state, upgraded):
+    monkeypatch.setenv('STATE', state)
+    done, tasks = play('nova-rt-database.yml', '-e',
+                       f'nova_rt_database_exec={manage}', check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    called = (manage.parent / 'called').read_text().splitlines()
+    assert called[0] == 'nova-rt-manage db status -f json'
+    assert called[1:] == [
+        'nova-rt-manage db upgrade --wait 60 -f json'] * upgraded
+    assert bool(tasks['Add the columns'].get('changed')) is upgraded
+
+
+def test_every_variable_that_we_set_is_one_of_kolla_ansibles():
+    known = ''.join(
+        path.read_text() for folder in (
+            KOLLA_ANSIBLE / 'group_vars/all',
+            KOLLA_ANSIBLE / 'roles/nova-cell/defaults')
+        for path in folder.rglob('*.yml'))
+    ours = yaml.safe_load((HERE / 'globals.d/nova-rt.yml').read_text())
+    for name in ours:
+        if not name.startswith('nova_rt_'):
+            assert re.search(rf'^{name}:', known, re.MULTILINE), name
+
+
+def test_ours_are_merged_where_kolla_ansible_looks():
+    tasks = (KOLLA_ANSIBLE / 'roles/nova-cell/tasks/config.yml').read_text()
+    assert '{{ node_custom_config }}/nova/{{ item.key }}.conf' in tasks
+    for name in ('nova-compute', 'nova-scheduler'):
+        assert (HERE / 'config/nova' / f'{name}.conf').exists()
