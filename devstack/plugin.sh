@@ -1,0 +1,142 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# DevStack's plug-in for nova-rt: sourced with a mode and a phase, see
+# https://docs.openstack.org/devstack/latest/plugins.html.
+
+# Nova's path changed between releases of DevStack.
+function nova_rt_command {
+    echo "${NOVA_BIN_DIR:-/usr/local/bin}/$1"
+}
+
+function nova_rt_check_host {
+    if ! is_ubuntu; then
+        die $LINENO "nova-rt: only Debian and Ubuntu have what LXC needs."
+    fi
+}
+
+function nova_rt_install_packages {
+    # They build rt-init, a static program.
+    install_package gcc libc6-dev
+    if is_service_enabled n-cpu; then
+        install_package libvirt-daemon-driver-lxc
+    fi
+}
+
+function nova_rt_install {
+    setup_develop "$NOVA_RT_DIR"
+}
+
+function nova_rt_configure_api {
+    "$(nova_rt_command nova-rt-manage)" paste add "$NOVA_API_PASTE_INI"
+    iniset "$NOVA_CONF" rt cap "$NOVA_RT_CAP"
+}
+
+function nova_rt_configure_scheduler {
+    local filters
+    local weighers=nova.scheduler.weights.all_weighers
+    weighers+=,nova_rt.filters.rt_share_weigher.RTShareWeigher
+    filters=$(iniget "$NOVA_CONF" filter_scheduler enabled_filters)
+    filters=${filters:-$NOVA_FILTERS}
+    # Last, so that its reason is the one that the user reads.
+    if [[ ",$filters," != *",RTShareFilter,"* ]]; then
+        iniset "$NOVA_CONF" filter_scheduler enabled_filters \
+            "${filters:+$filters,}RTShareFilter"
+    fi
+    iniset_multiline "$NOVA_CONF" filter_scheduler available_filters \
+        nova.scheduler.filters.all_filters \
+        nova_rt.filters.rt_share_filter.RTShareFilter
+    iniset "$NOVA_CONF" filter_scheduler weight_classes "$weighers"
+}
+
+function nova_rt_configure_compute {
+    # DevStack names another driver; nova-rt-compute brings its own.
+    inidelete "$NOVA_CONF" DEFAULT compute_driver
+    # An LXC root cannot be a chain of qcow2 files.
+    iniset "$NOVA_CONF" DEFAULT use_cow_images False
+    iniset "$NOVA_CONF" DEFAULT force_raw_images True
+    iniset "$NOVA_CONF" libvirt virt_type lxc
+    iniset "$NOVA_CONF" libvirt images_type raw
+    iniset "$NOVA_CONF" rt cap "$NOVA_RT_CAP"
+    iniset "$NOVA_CONF" rt placement_policy "$NOVA_RT_PLACEMENT_POLICY"
+    iniset "$NOVA_CONF" rt hcbs_scheduler_available "$NOVA_RT_HCBS_AVAILABLE"
+    if [[ -n "$NOVA_RT_CPU_SET" ]]; then
+        iniset "$NOVA_CONF" rt cpu_set "$NOVA_RT_CPU_SET"
+    fi
+}
+
+# DevStack goes on starting and stopping n-cpu, and writes its nova-cpu.conf.
+function nova_rt_replace_compute {
+    local conf=${NOVA_CPU_CONF:-$NOVA_CONF}
+    sudo mkdir -p "$(dirname "$NOVA_RT_DROP_IN")"
+    sudo tee "$NOVA_RT_DROP_IN" > /dev/null <<EOF
+[Service]
+User=root
+ExecStart=
+ExecStart=$(nova_rt_command nova-rt-compute) --config-file $conf
+EOF
+    sudo systemctl daemon-reload
+}
+
+function nova_rt_configure {
+    if is_service_enabled n-api; then
+        nova_rt_configure_api
+    fi
+    if is_service_enabled n-sch; then
+        nova_rt_configure_scheduler
+    fi
+    if is_service_enabled n-cpu; then
+        nova_rt_configure_compute
+        nova_rt_replace_compute
+    fi
+}
+
+# The API database, which knows every cell, is where nova-api is.
+function nova_rt_upgrade_databases {
+    if is_service_enabled n-api; then
+        "$(nova_rt_command nova-rt-manage)" --config-file "$NOVA_CONF" \
+            db upgrade
+    fi
+}
+
+function nova_rt_clean {
+    sudo rm -f "$NOVA_RT_DROP_IN"
+    sudo rmdir --ignore-fail-on-non-empty "$(dirname "$NOVA_RT_DROP_IN")" \
+        2> /dev/null || true
+    sudo systemctl daemon-reload
+    if [[ -f "$NOVA_API_PASTE_INI" ]] && \
+            [[ -x "$(nova_rt_command nova-rt-manage)" ]]; then
+        "$(nova_rt_command nova-rt-manage)" paste remove "$NOVA_API_PASTE_INI"
+    fi
+}
+
+if is_service_enabled nova; then
+    case "$1/$2" in
+    stack/pre-install)
+        nova_rt_check_host
+        echo_summary "nova-rt: installing packages"
+        nova_rt_install_packages
+        ;;
+    stack/install)
+        echo_summary "nova-rt: installing"
+        nova_rt_install
+        ;;
+    stack/post-config)
+        echo_summary "nova-rt: configuring Nova"
+        nova_rt_configure
+        ;;
+    stack/extra)
+        echo_summary "nova-rt: adding columns to the cells' databases"
+        nova_rt_upgrade_databases
+        ;;
+    unstack/*)
+        # DevStack stops n-cpu, and with it ours. Containers would survive.
+        if is_service_enabled n-cpu; then
+            sudo virsh -c lxc:///system list --name | \
+                xargs -r -n 1 sudo virsh -c lxc:///system destroy || true
+        fi
+        ;;
+    clean/*)
+        nova_rt_clean
+        ;;
+    esac
+fi
