@@ -18,7 +18,7 @@ demo:  ## run the demo (KEEP=1: leave it running; MODE=embedded|real)
 test:  ## run all tests; the last line counts them
 	@PYTHON=$(PYTHON) tools/prepare stack docs
 	@.venv/bin/python tools/run-tests pep8 mypy unit tacker functional kolla e2e \
-	    mano tempest docs
+	    mano tempest kernel docs
 
 unit tacker functional kolla pep8 mypy:  ## run one kind of check
 	@PYTHON=$(PYTHON) tools/prepare
@@ -36,7 +36,7 @@ test-tempest:  ## run the tempest tests on a real stack (root)
 	@PYTHON=$(PYTHON) tools/prepare stack
 	@.venv/bin/tox run -e nova,tempest
 
-test-kernel:  ## build our kernel and run its tests in QEMU (root, long)
+test-kernel:  ## build our kernel and test it in QEMU, beside the stock one
 	@kernel/test
 
 docs:  ## build documentation and release notes into doc/build

@@ -171,6 +171,51 @@ static void multi(void)
 	cg_remove("a");
 }
 
+static void lists(void)
+{
+	if (!cg_has("cpu.rt_multi_runtime_us"))
+		return;
+	cg_make("a");
+	rt("a", "cpu.rt_period_us", "100000");
+	want("a value without CPUs", EINVAL, rt("a", "cpu.rt_runtime_us", "10000 0 20000"));
+	want("list of a CPU that is not there", EINVAL, rt("a", "cpu.rt_runtime_us", "10000 77"));
+	want("list of no CPU", EINVAL, rt("a", "cpu.rt_runtime_us", "10000 none"));
+	want("list over the limit", EINVAL, rt("a", "cpu.rt_runtime_us", "96000 0"));
+	want("list of periods out of range", EINVAL, rt("a", "cpu.rt_period_us", "99 0"));
+	want("list", 0, rt("a", "cpu.rt_runtime_us", "10000 0"));
+	if (cg_is_v2()) {
+		want("no limit for a group", EINVAL, rt("a", "cpu.rt.max", "max 100000"));
+		want("three words", EINVAL, rt("a", "cpu.rt.max", "10000 100000 1"));
+		want("no word", EINVAL, rt("a", "cpu.rt.max", " "));
+		want("runtime over the period", EINVAL, rt("a", "cpu.rt.max", "20000 10000"));
+	}
+	cg_remove("a");
+}
+
+/* The global limit cannot fall below what groups have. */
+static void global(void)
+{
+	static const char file[] = "/proc/sys/kernel/sched_rt_runtime_us";
+	int fd = open(file, O_WRONLY), err;
+
+	if (fd < 0)
+		die("%s", file);
+	cg_make("a");
+	want("60%", 0, cg_set_rt("a", 60000, 100000));
+	err = pwrite(fd, "500000", 6, 0) < 0 ? errno : 0;
+	want("global limit below the groups", cg_has("cpu.rt_multi_runtime_us") ? EBUSY : EINVAL,
+	     err);
+	cg_remove("a");
+	/* Removal finishes in the background. */
+	usleep(200000);
+	want("global limit", 0, pwrite(fd, "500000", 6, 0) < 0 ? errno : 0);
+	cg_make("a");
+	want("over the new limit", EINVAL, cg_set_rt("a", 60000, 100000));
+	want("global limit back", 0, pwrite(fd, "950000", 6, 0) < 0 ? errno : 0);
+	cg_remove("a");
+	close(fd);
+}
+
 int errno_main(int argc, char **argv)
 {
 	(void)argc;
@@ -183,6 +228,8 @@ int errno_main(int argc, char **argv)
 	policies();
 	deadline();
 	multi();
+	lists();
+	global();
 	printf("%d of %d wrong\n", wrong, done);
 	return wrong != 0;
 }

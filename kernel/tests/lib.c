@@ -31,12 +31,17 @@ void sleep_until(int64_t t)
 		;
 }
 
+void relax(void)
+{
+	__builtin_ia32_pause();
+}
+
 void burn(int64_t cpu_ns)
 {
 	int64_t end = cputime() + cpu_ns;
 
 	while (cputime() < end)
-		;
+		relax();
 }
 
 void die(const char *fmt, ...)

@@ -8,6 +8,8 @@ static const struct {
 } programs[] = {
 	{ "share", share_main },
 	{ "errno", errno_main },
+	{ "faces", faces_main },
+	{ "stat", stat_main },
 	{ "change", change_main },
 	{ "taskset", taskset_main },
 	{ "pipeline", pipeline_main },

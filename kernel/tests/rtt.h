@@ -28,6 +28,12 @@
 int64_t now(void);
 int64_t cputime(void);
 void sleep_until(int64_t t);
+/*
+ * To be called in every loop that waits: where virtual CPUs take turns, as in
+ * QEMU with -icount, this ends the turn; else a busy CPU stalls the others for
+ * tens of ms while their clocks run.
+ */
+void relax(void);
 void burn(int64_t cpu_ns);
 
 /* End the program: the set-up, not the kernel under test, is at fault. */
@@ -52,6 +58,17 @@ int cg_set_rt_cpus(const char *group, const int64_t *runtime_us, int n, int64_t 
 /* What the kernel has promised on every CPU, as text to compare. */
 void bandwidth(char *buf, int size);
 
+/* One root domain per CPU; and take the caller there, or back (ANY_CPU). */
+void cpusets_make(void);
+void cpuset_enter(int cpu);
+void cpusets_leave(void);
+
+struct periodic {
+	int64_t c, t;
+};
+
+int64_t supply_response(const struct periodic *tasks, int i, int64_t runtime, int64_t period);
+
 int set_policy(pid_t pid, int policy, int prio);
 int set_deadline(pid_t pid, int64_t runtime, int64_t period);
 void set_cpu(pid_t pid, int cpu);
@@ -60,6 +77,8 @@ void *shared(size_t size);
 
 int share_main(int argc, char **argv);
 int errno_main(int argc, char **argv);
+int faces_main(int argc, char **argv);
+int stat_main(int argc, char **argv);
 int change_main(int argc, char **argv);
 int taskset_main(int argc, char **argv);
 int pipeline_main(int argc, char **argv);
