@@ -11,6 +11,8 @@ import time
 
 from bench import claim
 from bench import host_filter
+from bench import kernel
+from bench import kernel_picture
 from bench import measure
 from bench import model
 from bench import placement
@@ -34,6 +36,9 @@ def main() -> int:
         '--without-stack', action='store_true',
         help='compare claim and application with a spawn in Nova\'s '
              'functional fixtures, not on a real stack')
+    parser.add_argument(
+        '--without-kernel', action='store_true',
+        help='do not run the tests of our kernel beside the stock one')
     args = parser.parse_args()
     interruptible()
     _log_to_nowhere()
@@ -42,6 +47,8 @@ def main() -> int:
     try:
         for each in _shown(args.without_stack):
             found.append(each)
+        if not args.without_kernel:
+            found += _kernel()
     except (StackError, RuntimeError) as error:
         print(error, file=sys.stderr)
         status = 1
@@ -76,6 +83,17 @@ def _shown(without_stack: bool) -> Iterator[measure.Measurement]:
     for each in spawn.measurements(added, without_stack):
         print(report.line(each), flush=True)
         yield each
+
+
+def _kernel() -> list[measure.Measurement]:
+    """Return what the tests of the kernel measured, printed and drawn."""
+    cases = kernel.run()
+    found = list(kernel.measurements(cases))
+    for each in found:
+        print(report.line(each))
+    if cases:
+        print('Drawn in', *kernel_picture.draw(cases))
+    return found
 
 
 if __name__ == '__main__':
