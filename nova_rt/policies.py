@@ -94,6 +94,26 @@ def _fitting(left: Sequence[int],
     return [pcpu for pcpu, free in enumerate(left) if free >= need]
 
 
+def check_in_place(host: shares.HostShares, held: reservation.Reservation,
+                   pcpus: Sequence[int],
+                   wanted: reservation.Reservation) -> None:
+    """Raise NoRoom unless a reservation can be changed where it is.
+
+    :param held: what it is now, counted in what the host holds
+    :param pcpus: the pCPUs that it has
+    """
+    more = wanted.bandwidth - held.bandwidth
+    if more <= 0:
+        return
+    left = host.left
+    for pcpu in pcpus:
+        free = left[pcpu] if pcpu < len(left) else 0
+        if free < more:
+            raise NoRoom(more - free, lambda pcpu=pcpu, free=free: (
+                f'{bandwidth.percent(more)} more is needed on pCPU {pcpu}, '
+                f'which has {bandwidth.percent(free)} left'))
+
+
 def _no_room(capacity: Sequence[int], left: Sequence[int],
              wanted: reservation.Reservation, fitting: int) -> NoRoom:
     need = wanted.bandwidth

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the commands of nova-rt-manage have in common."""
 
+import argparse
 import os
+import uuid
 
 from nova import monkey_patch
 
@@ -45,3 +47,18 @@ def read_nova_conf(files: Sequence[str] = (),
     main_db.configure(conf)
     api_db.configure(conf)
     objects.register_all()
+
+
+def uuid_of_server(text: str) -> str:
+    """Return the id of a server that is given on the command line."""
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f'{text[:40]!r} is not the id of a server') from None
+
+
+def unknown(server: str) -> str:
+    """Return what to say of a server that Nova does not know."""
+    return (f'Nova knows no server {server}: give the id that "openstack '
+            'server list --all-projects" shows.')

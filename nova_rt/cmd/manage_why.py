@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-import uuid
 
 from cliff import lister
 
@@ -26,7 +25,8 @@ class Why(lister.Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the server."""
         parser = super().get_parser(prog_name)
-        parser.add_argument('server', metavar='SERVER', type=_uuid,
+        parser.add_argument('server', metavar='SERVER',
+                            type=manage_base.uuid_of_server,
                             help='the id of a server')
         return parser
 
@@ -55,9 +55,7 @@ def _rows(server: str) -> Iterator[tuple[str, ...]]:
             yield (each.host, each.what, each.needed, each.left, each.missing,
                    each.sentence)
     except exception.NotFound:
-        raise manage_base.Failed(
-            f'Nova knows no server {server}: give the id that "openstack '
-            'server list --all-projects" shows.') from None
+        raise manage_base.Failed(manage_base.unknown(server)) from None
     except reservation.InvalidReservation as refusal:
         raise manage_base.Failed(str(refusal)) from None
     except sqlalchemy.exc.SQLAlchemyError as trouble:
@@ -67,12 +65,3 @@ def _rows(server: str) -> Iterator[tuple[str, ...]]:
     except ks_exc.ClientException as trouble:
         raise manage_base.Failed(
             f'Placement cannot be asked: {trouble}') from None
-
-
-def _uuid(text: str) -> str:
-    """Return the id of a server."""
-    try:
-        return str(uuid.UUID(text))
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f'{text[:40]!r} is not the id of a server') from None

@@ -24,6 +24,7 @@ from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.compute import held
+from nova_rt.compute import in_place
 from nova_rt.compute import moves
 
 _ATTRIBUTES = ['system_metadata', 'flavor', 'migration_context']
@@ -91,7 +92,7 @@ def _settled(instance: objects.Instance, host: str) -> audit.Server:
     builds = instance.vm_state == vm_states.BUILDING
     share = holding.reservation.share if holding else 0
     return audit.Server(
-        instance.uuid, wanted, _all(holding),
+        instance.uuid, wanted, _all(in_place.occupied_by(instance)),
         runs=holding if _runs(instance) else None,
         misses_claim=bool(wanted and not holding and idle and not builds),
         promises={instance.uuid: share} if idle and not builds else None,
@@ -113,8 +114,16 @@ def _promises(instance: objects.Instance, migration: objects.Migration,
               here: moves.Place) -> Iterator[tuple[str, int]]:
     """Yield what a server that is resized or migrated is promised here.
 
-    The move itself has the old side, under its own uuid.
+    The move itself has the old side, under its own uuid; of one in place, only
+    what the old side has more.
     """
+    if in_place.begun(instance):
+        old, new = (each.reservation.share if each else 0 for each in (
+            in_place.side(instance, held.OLD),
+            in_place.side(instance, held.NEW)))
+        yield instance.uuid, new
+        yield migration.uuid, max(old - new, 0)
+        return
     for consumer, place, prefix in (
             (migration.uuid, moves.source(migration), held.OLD),
             (instance.uuid, moves.destination(migration), held.NEW)):

@@ -11,6 +11,7 @@ from oslo_log import log as logging
 
 from nova_rt import reservation
 from nova_rt.compute import held
+from nova_rt.compute import in_place
 
 LOG = logging.getLogger(__name__)
 
@@ -49,6 +50,10 @@ class RTMoveClaim(claims.MoveClaim):
 
     def _claim_test(self, compute_node, limits=None):
         super()._claim_test(compute_node, limits)
+        held.end_move(self.instance_ref)
+        if self.tracker.fits_in_place(self.instance, self.flavor):
+            in_place.note(self.instance_ref, in_place.RESIZE)
+            return
         pcpus = _place(self, self.flavor)
         holding = held.holding_of(self.instance)
         held.set_pcpus(self.instance_ref, holding and holding.pcpus, held.OLD)

@@ -18,6 +18,8 @@ from nova_rt import shares
 PCPUS = 'rt_pcpus'
 OLD = 'old_'
 NEW = 'new_'
+# That the move of which these are the sides changes the running container.
+IN_PLACE = 'rt_in_place'
 
 
 def reservation_of(flavor: objects.Flavor) -> reservation.Reservation | None:
@@ -26,6 +28,14 @@ def reservation_of(flavor: objects.Flavor) -> reservation.Reservation | None:
     :raises InvalidReservation: if the flavor asks for one that cannot be
     """
     return reservation.requested(flavor.extra_specs, {}, flavor.vcpus)
+
+
+def with_reservation(flavor: objects.Flavor,
+                     wanted: reservation.Reservation) -> objects.Flavor:
+    """Return the flavor with another reservation, and its share, in it."""
+    changed = flavor.obj_clone()
+    changed.extra_specs = {**flavor.extra_specs, **_extra_specs(wanted)}
+    return changed
 
 
 def merged(flavor: objects.Flavor,
@@ -44,12 +54,7 @@ def merged(flavor: objects.Flavor,
     extra_specs = {name: value for name, value in flavor.extra_specs.items()
                    if name != shares.EXTRA_SPEC}
     if wanted is not None:
-        extra_specs |= {
-            reservation.EXTRA_SPEC_PREFIX + reservation.RUNTIME:
-                str(wanted.runtime_us),
-            reservation.EXTRA_SPEC_PREFIX + reservation.PERIOD:
-                str(wanted.period_us),
-            shares.EXTRA_SPEC: str(wanted.share)}
+        extra_specs |= _extra_specs(wanted)
     if extra_specs == flavor.extra_specs:
         return flavor
     flavor = flavor.obj_clone()
@@ -113,6 +118,14 @@ def switch_side(instance: objects.Instance, prefix: str) -> None:
 
 
 def end_move(instance: objects.Instance) -> None:
-    """Forget both sides of a move."""
+    """Forget both sides of a move, or of a change in place."""
     set_pcpus(instance, None, OLD)
     set_pcpus(instance, None, NEW)
+    instance.system_metadata.pop(IN_PLACE, None)
+
+
+def _extra_specs(wanted: reservation.Reservation) -> dict[str, str]:
+    prefix = reservation.EXTRA_SPEC_PREFIX
+    return {prefix + reservation.RUNTIME: str(wanted.runtime_us),
+            prefix + reservation.PERIOD: str(wanted.period_us),
+            shares.EXTRA_SPEC: str(wanted.share)}

@@ -2,17 +2,17 @@
 """The compute manager: where a request's hints meet its flavor."""
 
 from nova import exception
-from nova.compute import manager
 
 from nova_rt import reservation
 from nova_rt.compute import evacuation
 from nova_rt.compute import held
+from nova_rt.compute import hints
 from nova_rt.compute import promise
 from nova_rt.compute import resource_tracker
 from nova_rt.virt import host
 
 
-class RTComputeManager(manager.ComputeManager):
+class RTComputeManager(hints.HintManager):
     """Nova's compute manager with reservations.
 
     :raises Unavailable: if the driver knows nothing of reservations

@@ -16,6 +16,7 @@ from nova.compute import task_states
 
 from nova_rt import ledger
 from nova_rt.compute import held
+from nova_rt.compute import in_place
 
 # Host and node, as Nova names a place.
 Place = tuple[str, str]
@@ -53,6 +54,8 @@ def sides(instance: objects.Instance, migration: objects.Migration,
     outbound = source(migration) == here
     own = held.holding_of(instance)
     if incoming and outbound:
+        if in_place.begun(instance):
+            return in_place.occupied_by(instance), None
         switched = instance.instance_type_id != migration.old_instance_type_id
         return own, side(instance, migration,
                          held.OLD if switched else held.NEW)

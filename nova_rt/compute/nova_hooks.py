@@ -71,6 +71,31 @@ EXPECTED = {
         'request_spec',
     'nova.compute.manager:ComputeManager._delete_stashed_flavor_info':
         'self instance',
+    'nova.compute.manager:ComputeManager._resize_instance':
+        'self context instance image migration flavor clean_shutdown '
+        'request_spec',
+    'nova.compute.manager:ComputeManager._revert_allocation':
+        'self context instance migration',
+    'nova.compute.manager:ComputeManager.pre_start_hook':
+        'self service_ref',
+    'nova.compute.manager:ComputeManager._set_instance_info':
+        'instance flavor',
+    'nova.compute.manager:ComputeManager._error_out_instance_on_exception':
+        'self context instance instance_state',
+    'nova.compute.manager:ComputeManager'
+    '._send_resize_instance_notifications':
+        'self context instance bdms network_info phase',
+    'nova.compute.manager:ComputeManager'
+    '._send_finish_resize_notifications':
+        'self context instance bdms network_info phase',
+    'nova.compute.manager:ComputeManager._notify_about_instance_usage':
+        'self context instance event_suffix network_info extra_usage_info '
+        'fault best_effort',
+    # The manager's own are decorated; these name the same parameters.
+    'nova.compute.rpcapi:ComputeAPI.revert_resize':
+        'self ctxt instance migration host request_spec',
+    'nova.compute.rpcapi:ComputeAPI.confirm_resize':
+        'self ctxt instance migration host cast',
     'nova.compute.manager:ComputeManager'
     '._nil_out_instance_obj_host_and_node':
         'self instance',
@@ -93,6 +118,8 @@ EXPECTED = {
     'nova.compute.resource_tracker:ResourceTracker._move_claim':
         'self context instance new_flavor nodename migration allocations '
         'move_type image_meta limits',
+    'nova.compute.resource_tracker:ResourceTracker.drop_move_claim':
+        'self context instance nodename flavor prefix',
     'nova.compute.resource_tracker:ResourceTracker._drop_move_claim':
         'self context instance nodename flavor prefix',
     'nova.compute.resource_tracker:ResourceTracker.abort_instance_claim':

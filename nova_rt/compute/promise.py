@@ -13,6 +13,9 @@ from nova_rt import shares
 
 LOG = logging.getLogger(__name__)
 
+# Another process may change the provider, or a consumer, between.
+_TRIES = 4
+
 
 def change(context: nova_context.RequestContext,
            client: report.SchedulerReportClient, consumer: str,
@@ -40,6 +43,64 @@ def change(context: nova_context.RequestContext,
     if not here:
         del allocations[provider]
     return bool(client.put_allocations(context, consumer, payload))
+
+
+def share_out(context: nova_context.RequestContext,
+              client: report.SchedulerReportClient, provider: str,
+              server: str, share: int, move: str, kept: int) -> None:
+    """Have Placement promise a server all that it and its move were promised.
+
+    In one step, so that nobody else is promised anything of it between.
+
+    :param share: the server's from now on
+    :param kept: what the move keeps of the host's share, and nothing else
+    :raises AllocationUpdateFailed, ConsumerAllocationRetrievalFailed: if
+        Placement refuses
+    :raises PlacementAPIConnectFailure: if it does not answer
+    """
+    for _ in range(_TRIES):
+        answer = _share_out(
+            context, client, provider, server, share, move, kept)
+        if answer is None or answer.status_code == 204:
+            return
+        if 'placement.concurrent_update' not in answer.text:
+            break
+    raise exception.AllocationUpdateFailed(
+        consumer_uuid=server, error=answer.text)
+
+
+def _share_out(context, client, provider, server, share, move, kept):
+    """Return Placement's answer, None if it has no allocation of either."""
+    old = {consumer: client.get_allocs_for_consumer(context, consumer)
+           for consumer in (server, move)}
+    known = {consumer: each for consumer, each in old.items()
+             if each['allocations']}
+    if not known:
+        return None
+    owner = next(iter(known.values()))
+    whole: dict[str, dict[str, int]] = {provider: {}}
+    for each in known.values():
+        for where, what in each['allocations'].items():
+            there = whole.setdefault(where, {})
+            for name, amount in what['resources'].items():
+                there[name] = max(amount, there.get(name, 0))
+    whole[provider][shares.RESOURCE_CLASS] = share
+    new = {server: whole,
+           move: {provider: {shares.RESOURCE_CLASS: kept}} if kept else {}}
+    payload = {
+        consumer: {
+            'allocations': {where: {'resources': what}
+                            for where, what in allocations.items()},
+            'project_id': owner['project_id'], 'user_id': owner['user_id'],
+            'consumer_generation': old[consumer].get('consumer_generation')}
+        for consumer, allocations in new.items()
+        if allocations or consumer in known}
+    try:
+        return client.post('/allocations', payload,
+                           version=report.CONSUMER_GENERATION_VERSION,
+                           global_request_id=context.global_id)
+    except ks_exc.ClientException:
+        raise exception.PlacementAPIConnectFailure() from None
 
 
 def try_to_change(context: nova_context.RequestContext,

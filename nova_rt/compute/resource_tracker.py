@@ -5,6 +5,7 @@ The ledger is derived where Nova derives all other usage: from the instances
 on the host and from the moves in progress to and from it.
 """
 
+from nova import exception
 from nova import utils
 from nova.compute import resource_tracker
 from nova.compute import vm_states
@@ -16,6 +17,7 @@ from nova_rt import policies
 from nova_rt import shares
 from nova_rt.compute import claims
 from nova_rt.compute import held
+from nova_rt.compute import in_place
 from nova_rt.compute import moves
 
 LOG = logging.getLogger(__name__)
@@ -58,6 +60,52 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
                 f'No room for the reservation on {nodename}: {miss}.'
             ) from None
 
+    def fits_in_place(self, instance, flavor):
+        """Return whether a server can be given a flavor without a restart.
+
+        Called under the tracker's lock.
+        """
+        if instance.host != self.host or not in_place.possible(
+                instance, flavor):
+            return False
+        try:
+            self._check_in_place(instance, held.reservation_of(flavor))
+        except policies.NoRoom:
+            return False
+        return True
+
+    def _check_in_place(self, instance, wanted):
+        holding = held.holding_of(instance)
+        policies.check_in_place(
+            self.shares, holding.reservation, holding.pcpus, wanted)
+
+    @_locked
+    def claim_in_place(self, instance, flavor):
+        """Hold the larger of a server's reservation and a flavor's.
+
+        It is noted on the instance, to be saved; then or if that fails, call
+        :meth:`settle_in_place`.
+
+        :raises NoRoomOnHost: if it does not fit on the server's pCPUs
+        """
+        try:
+            self._check_in_place(instance, held.reservation_of(flavor))
+        except policies.NoRoom as miss:
+            raise claims.NoRoomOnHost(
+                f'No room on {instance.node} to change the reservation: '
+                f'{miss}.') from None
+        instance.new_flavor = flavor
+        in_place.note(instance, in_place.HINT)
+        self.ledger.enter(instance.uuid, _SERVER,
+                          in_place.occupied_by(instance))
+
+    @_locked
+    def settle_in_place(self, context, instance):
+        """Hold, and tell, what the instance says by now."""
+        self.ledger.enter(instance.uuid, _SERVER,
+                          in_place.occupied_by(instance))
+        self._update(context.elevated(), self.compute_nodes[instance.node])
+
     def _update(self, context, compute_node, startup=False):
         compute_node.stats = dict(
             compute_node.stats or {}, **shares.to_stats(self.shares),
@@ -76,7 +124,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             context, instance, nodename, is_removed)
         tracked = instance.uuid in self.tracked_instances
         self.ledger.enter(instance.uuid, _SERVER,
-                          held.holding_of(instance) if tracked else None)
+                          in_place.occupied_by(instance) if tracked else None)
 
     def _update_usage_from_migrations(self, context, migrations, nodename):
         self.ledger.forget(_MOVE)
@@ -117,14 +165,37 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             self._forget(instance)
             raise
 
-    def _move_claim(self, context, instance, *args, **kwargs):
-        """See base class; a claim that fails halfway leaves no entry."""
+    def _move_claim(self, context, instance, new_flavor, nodename, migration,
+                    allocations, *args, **kwargs):
+        """See base class; a claim that fails halfway leaves no entry.
+
+        :raises ComputeResourcesUnavailable: also if Placement has promised
+            only what a change in place needs besides, which does not fit
+        """
+        self._check_promise(instance, new_flavor, nodename, allocations)
         try:
-            return super()._move_claim(context, instance, *args, **kwargs)
+            return super()._move_claim(
+                context, instance, new_flavor, nodename, migration,
+                allocations, *args, **kwargs)
         except Exception:
             self.ledger.enter(instance.uuid, _MOVE, None)
             held.end_move(instance)
+            if instance.host == self.host:
+                self.ledger.enter(instance.uuid, _SERVER,
+                                  held.holding_of(instance))
             raise
+
+    def _check_promise(self, instance, flavor, nodename, allocations):
+        if instance.host != self.host:
+            return
+        wanted = held.reservation_of(flavor)
+        here = (allocations or {}).get(self.compute_nodes[nodename].uuid, {})
+        has = here.get('resources', {}).get(shares.RESOURCE_CLASS, 0)
+        if wanted and has < wanted.share and not self.fits_in_place(
+                instance, flavor):
+            raise exception.ComputeResourcesUnavailable(
+                reason=f'{nodename} has no room any more to change the '
+                       'reservation in place: try again.')
 
     def update_usage(self, context, instance, nodename):
         """See base class; what has gone holds nothing, tracked or not.

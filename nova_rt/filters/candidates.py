@@ -13,7 +13,6 @@ from nova.scheduler import utils
 from nova.scheduler.client import report
 
 from nova_rt import reservation
-from nova_rt import shares
 from nova_rt import why
 from nova_rt.compute import held
 from nova_rt.filters import requested
@@ -50,7 +49,7 @@ def hosts(context: nova_context.RequestContext) -> Iterator[why.Host]:
              for each in cell]
     for node, trouble in sorted(nodes, key=lambda each: each[0].host):
         yield why.Host(node.host, trouble, requested.told_by(node),
-                       _left(client, context, node.uuid))
+                       requested.left(client, context, node.uuid))
 
 
 def _cell(context: nova_context.RequestContext,
@@ -72,24 +71,3 @@ def _trouble(service: objects.Service | None) -> str:
     if not servicegroup.API().service_is_up(service):
         return 'The compute service is down.'
     return ''
-
-
-def _left(client: report.SchedulerReportClient,
-          context: nova_context.RequestContext,
-          provider: str) -> Mapping[str, int]:
-    """Return what Placement may still promise of a host.
-
-    Nothing of the share without the trait, which is asked for too.
-    """
-    def ask(what: str) -> dict:
-        answer = client.get(f'/resource_providers/{provider}/{what}',
-                            version='1.9', global_request_id=context.global_id)
-        return answer.json() if answer else {}
-    used = ask('usages').get('usages', {})
-    left = {
-        name: int((each['total'] - each['reserved'])
-                  * each['allocation_ratio']) - used.get(name, 0)
-        for name, each in ask('inventories').get('inventories', {}).items()}
-    if shares.TRAIT not in ask('traits').get('traits', ()):
-        left.pop(shares.RESOURCE_CLASS, None)
-    return left

@@ -22,6 +22,7 @@ from nova_rt import policies
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.filters import requested
+from nova_rt.filters import staying
 
 LOG = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ def ask_for_share(context: nova_context.RequestContext,
         return False
     spec.flavor.extra_specs[shares.EXTRA_SPEC] = str(wanted.share)
     spec.root_required.add(shares.TRAIT)
+    staying.ask_to_stay(context, spec, wanted)
     return True
 
 

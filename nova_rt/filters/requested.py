@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from nova import context as nova_context
 from nova import objects
 from nova.scheduler import host_manager
+from nova.scheduler.client import report
 from oslo_log import log as logging
 
 from nova_rt import policies
@@ -101,6 +103,27 @@ def miss(host: str, seen: shares.HostShares | None,
     why = policies.miss(seen, wanted)
     return why and policies.NoRoom(
         why.missing, lambda: f'No room on {host}: {why}')
+
+
+def left(client: report.SchedulerReportClient,
+         context: nova_context.RequestContext,
+         provider: str) -> dict[str, int]:
+    """Return what Placement may still promise of a host.
+
+    Nothing of the share without the trait, which is asked for too.
+    """
+    def ask(what: str) -> dict:
+        answer = client.get(f'/resource_providers/{provider}/{what}',
+                            version='1.9', global_request_id=context.global_id)
+        return answer.json() if answer else {}
+    used = ask('usages').get('usages', {})
+    left = {
+        name: int((each['total'] - each['reserved'])
+                  * each['allocation_ratio']) - used.get(name, 0)
+        for name, each in ask('inventories').get('inventories', {}).items()}
+    if shares.TRAIT not in ask('traits').get('traits', ()):
+        left.pop(shares.RESOURCE_CLASS, None)
+    return left
 
 
 def _placed_on(host: host_manager.HostState) -> int:

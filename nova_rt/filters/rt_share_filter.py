@@ -12,6 +12,7 @@ from nova_rt import reservation
 from nova_rt.compute import nova_hooks
 from nova_rt.filters import promises
 from nova_rt.filters import requested
+from nova_rt.filters import staying
 
 LOG = logging.getLogger(__name__)
 
@@ -41,7 +42,8 @@ class RTShareFilter(filters.BaseHostFilter):
             or if not all servers of the request fit
         """
         wanted = _wanted_by(spec_obj)
-        if wanted is None or utils.request_is_rebuild(spec_obj):
+        if (wanted is None or utils.request_is_rebuild(spec_obj)
+                or staying.stays(spec_obj)):
             return filter_obj_list
         hosts = list(filter_obj_list)
         first = spec_obj not in self._begun

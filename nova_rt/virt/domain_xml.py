@@ -11,6 +11,7 @@ from nova_rt import ledger
 from nova_rt import reservation
 
 NAMESPACE = 'urn:nova-rt:reservation:1'
+PREFIX = 'rt'
 _TAG = f'{{{NAMESPACE}}}reservation'
 
 # Where the container sees rt-init.
@@ -51,6 +52,13 @@ def holding_in(xml: str) -> ledger.Holding | None:
         pcpus)
 
 
+def metadata(holding: ledger.Holding) -> str:
+    """Return the metadata alone, as libvirt's setMetadata() takes them."""
+    return etree.tostring(
+        etree.Element('reservation', **_attributes(holding)),
+        encoding='unicode')
+
+
 def _confine(domain: etree._Element, pcpus: tuple[int, ...]) -> None:
     vcpu = _child(domain, 'vcpu')
     vcpu.set('placement', 'static')
@@ -80,10 +88,14 @@ def _bind(domain: etree._Element, rt_init: str) -> None:
 
 def _describe(domain: etree._Element, holding: ledger.Holding) -> None:
     etree.SubElement(
-        _child(domain, 'metadata'), _TAG, nsmap={'rt': NAMESPACE},
-        runtime_us=str(holding.reservation.runtime_us),
-        period_us=str(holding.reservation.period_us),
-        pcpus=ledger.to_mask(holding.pcpus))
+        _child(domain, 'metadata'), _TAG, nsmap={PREFIX: NAMESPACE},
+        **_attributes(holding))
+
+
+def _attributes(holding: ledger.Holding) -> dict[str, str]:
+    return {'runtime_us': str(holding.reservation.runtime_us),
+            'period_us': str(holding.reservation.period_us),
+            'pcpus': ledger.to_mask(holding.pcpus)}
 
 
 def _child(parent: etree._Element, tag: str) -> etree._Element:

@@ -2,6 +2,7 @@
 """The libvirt driver for containers with reservations."""
 
 import pathlib
+import threading
 
 from nova import exception
 from nova.virt import event as virtevent
@@ -38,6 +39,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         if CONF.rt.hcbs_scheduler_available:
             _check_offer()
         self.reservations = host.ReservationHost.open(CONF)
+        # What a domain says is read and applied, or changed and applied.
+        self._copies = threading.Lock()
 
     def init_host(self, host):
         """See base class; the kernel then holds what the containers hold."""
@@ -55,12 +58,30 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         inventory.offer(provider_tree, nodename, self.reservations.empty)
 
     def _reconcile(self):
-        running = []
-        for guest in self._host.list_guests():
-            holding = _holding_in(guest)
-            if holding is not None:
-                running.append((guest.id, holding))
-        self.reservations.reconcile(running)
+        with self._copies:
+            running = []
+            for guest in self._host.list_guests():
+                holding = _holding_in(guest)
+                if holding is not None:
+                    running.append((guest.id, holding))
+            self.reservations.reconcile(running)
+
+    def change_reservation(self, instance, holding):
+        """Give a server's container another budget, whether it runs or not.
+
+        :param holding: on the pCPUs that it has
+        :raises ResizeError: if it cannot be; it has then what it had, or, if
+            libvirt does not answer, what :meth:`init_host` finds
+        """
+        try:
+            guest = self._host.get_guest(instance)
+        except exception.InstanceNotFound:
+            return
+        with self._copies:
+            try:
+                _change(self.reservations, guest, holding)
+            except (*_NOT_APPLIED, driver.libvirt.libvirtError) as why:
+                raise exception.ResizeError(reason=str(why)) from None
 
     def _get_guest_xml(self, context, instance, *args, **kwargs):
         xml = super()._get_guest_xml(context, instance, *args, **kwargs)
@@ -169,9 +190,10 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         try:
             # Nova looks a guest up by the uuid, which an event has as well.
             guest = self._host.get_guest(event)
-            holding = _holding_in(guest)
-            if holding is not None:
-                self.reservations.apply(guest.id, holding)
+            with self._copies:
+                holding = _holding_in(guest)
+                if holding is not None:
+                    self.reservations.apply(guest.id, holding)
         except (exception.InstanceNotFound, *_NOT_APPLIED) as why:
             LOG.warning('The container %s started and is without its '
                         'reservation: %s', event.uuid, why)
@@ -188,6 +210,26 @@ def _holding_in(guest) -> ledger.Holding | None:
         LOG.error('The metadata of domain %s make no sense (%s): it is left '
                   'as it is.', guest.uuid, why)
         return None
+
+
+def _change(reservations, guest, holding):
+    """Change a container's budget and its domain's metadata, or neither."""
+    before = _holding_in(guest)
+    runs = guest.id > 0
+    if runs:
+        reservations.apply(guest.id, holding)
+    flags = driver.libvirt.VIR_DOMAIN_AFFECT_CONFIG
+    if runs:
+        flags |= driver.libvirt.VIR_DOMAIN_AFFECT_LIVE
+    try:
+        guest._domain.setMetadata(
+            driver.libvirt.VIR_DOMAIN_METADATA_ELEMENT,
+            domain_xml.metadata(holding), domain_xml.PREFIX,
+            domain_xml.NAMESPACE, flags)
+    except driver.libvirt.libvirtError:
+        if runs and before is not None:
+            reservations.apply(guest.id, before)
+        raise
 
 
 def _check_offer() -> None:

@@ -115,6 +115,18 @@ class FakeContainerDriver(fake.FakeDriver):
         self._stop(instance)
         super().destroy(context, instance, *args, **kwargs)
 
+    def change_reservation(self, instance, holding):
+        for pid, group in list(self.kernel.pids.items()):
+            if group == f'machine/{instance.uuid}':
+                self._change(pid, holding)
+
+    def _change(self, pid, holding):
+        try:
+            self.reservations.apply(pid, holding)
+        except tree.KernelRefusal as why:
+            raise exception.ResizeError(reason=str(why)) from None
+        self._copies[pid] = holding
+
     def running(self):
         """Return the containers that run, by server, as libvirt would."""
         return {group.removeprefix('machine/'): containers.Container(

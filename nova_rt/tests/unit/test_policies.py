@@ -211,3 +211,39 @@ def test_what_is_missing_is_enough_to_add_one_more_pcpu(capacity, wanted):
         def fitting(left):
             return sum(1 for each in left if each >= wanted.bandwidth)
         assert fitting(raised.left) > fitting(host.left)
+
+
+@given(strategies.hosts(), strategies.reservations(),
+       strategies.reservations())
+def test_in_place_is_what_fits_where_the_old_was_taken_away(
+        host, held, wanted):
+    wanted = Reservation(wanted.runtime_us, wanted.period_us, held.vcpus)
+    try:
+        pcpus = policies.place(host, held)
+    except policies.NoRoom:
+        return
+    now = host.add(held, pcpus)
+    try:
+        policies.check_in_place(now, held, pcpus, wanted)
+        fits = True
+    except policies.NoRoom:
+        fits = False
+    then = now.remove(held, pcpus)
+    assert fits == (wanted.bandwidth <= held.bandwidth or all(
+        then.left[pcpu] >= wanted.bandwidth for pcpu in pcpus))
+
+
+def test_what_lacks_in_place_is_told():
+    host = HostShares.empty((CAP,) * 2).add(percent(60, 2), (0, 1))
+    with pytest.raises(policies.NoRoom) as miss:
+        policies.check_in_place(
+            host.add(percent(20), (1,)), percent(20), (1,), percent(50))
+    assert str(miss.value) == (
+        '30% more is needed on pCPU 1, which has 15% left')
+
+
+def test_a_pcpu_that_the_host_has_lost_has_nothing_left_in_place():
+    host = HostShares.empty((CAP,) * 2)
+    policies.check_in_place(host, percent(50), (7,), percent(40))
+    with pytest.raises(policies.NoRoom, match='pCPU 7'):
+        policies.check_in_place(host, percent(50), (7,), percent(60))

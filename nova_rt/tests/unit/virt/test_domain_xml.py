@@ -62,3 +62,12 @@ def test_rt_init_is_bound_into_the_container_read_only():
     assert bind.find('source').get('dir') == '/lib/rt-init'
     assert bind.find('target').get('dir') == '/.nova-rt-init'
     assert bind.find('readonly') is not None
+
+
+def test_metadata_alone_tell_the_same():
+    changed = ledger.Holding(
+        reservation.Reservation(50_000, 200_000, 2), (1, 2))
+    domain = f'''<domain><metadata><rt:reservation
+        xmlns:rt="{domain_xml.NAMESPACE}" {domain_xml.metadata(changed)
+            .removeprefix('<reservation ')}</metadata></domain>'''
+    assert domain_xml.holding_in(domain) == changed

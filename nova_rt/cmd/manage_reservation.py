@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-rt-manage reservation: another reservation for one server."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+
+from cliff import show
+
+from nova_rt import reservation
+from nova_rt.cmd import manage_base
+
+_COLUMNS = ('server', 'runtime_us', 'period_us', 'vcpus')
+
+
+class Set(show.ShowOne):
+    """Give a server another runtime or period while it runs, by its hint.
+
+    A flavor does not change what a hint says, and Nova has no operation that
+    changes a hint. This changes both the hint that is stored and what the
+    server has: kernel, ledger, Nova and Placement, or nothing. The server keeps
+    its pCPUs and is not restarted. Without a runtime and a period, what was
+    interrupted is finished. Run it where nova-api or nova-conductor runs.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the server and what it is to have."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('server', metavar='SERVER',
+                            type=manage_base.uuid_of_server,
+                            help='the id of a server')
+        parser.add_argument('--runtime-us', metavar='MICROSECONDS',
+                            help='how long each vCPU may run every period')
+        parser.add_argument('--period-us', metavar='MICROSECONDS',
+                            help='the period')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace):
+        """Return what the server has now."""
+        # Late: "--help" should not wait for Nova.
+        from nova import context
+        import nova.conf
+
+        from nova_rt import bandwidth
+        from nova_rt.compute import rehint
+
+        cap = bandwidth.fraction_to_bandwidth(nova.conf.CONF.rt.cap)
+        with _explained(parsed_args.server):
+            has = rehint.change(
+                context.get_admin_context(), parsed_args.server,
+                _times(parsed_args), cap)
+        return _COLUMNS, (parsed_args.server, has.runtime_us, has.period_us,
+                          has.vcpus)
+
+
+def _times(parsed_args: argparse.Namespace) -> reservation.Times:
+    given = {reservation.RUNTIME: parsed_args.runtime_us,
+             reservation.PERIOD: parsed_args.period_us}
+    return reservation.times_from_hints({
+        name: value for name, value in given.items() if value is not None})
+
+
+@contextlib.contextmanager
+def _explained(server: str):
+    """Say in a sentence what is wrong.
+
+    :raises Failed: in place of what was raised
+    """
+    from nova import exception
+    import oslo_messaging
+    import sqlalchemy.exc
+
+    from nova_rt.compute import rehint
+
+    try:
+        yield
+    except (rehint.Refused, reservation.InvalidReservation) as why:
+        raise manage_base.Failed(str(why)) from None
+    except exception.NotFound:
+        raise manage_base.Failed(manage_base.unknown(server)) from None
+    except exception.UnexpectedTaskStateError:
+        raise manage_base.Failed(
+            'Another operation on the server was faster: run this again.'
+        ) from None
+    except sqlalchemy.exc.SQLAlchemyError as trouble:
+        raise manage_base.Failed(
+            f'A database cannot be asked ({type(trouble).__name__}): check '
+            '[api_database] in nova.conf, and run this again.') from None
+    except oslo_messaging.MessagingException as trouble:
+        raise manage_base.Failed(
+            f'Nova cannot be asked ({type(trouble).__name__}): check '
+            'transport_url, and run this again.') from None

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compute manager's part that gives one server another reservation.
+
+It is asked by ``nova-rt-manage reservation set``, which then stores the hint: a
+compute node has no access to the database that the hints are in. Until that is
+done, the server is locked by its task state, so that no operation meets the new
+reservation with the old hint.
+"""
+
+from nova import exception
+from nova import objects
+from nova import utils
+from nova.compute import task_states
+from oslo_log import log as logging
+import oslo_messaging
+
+from nova_rt import reservation
+from nova_rt.compute import changes
+from nova_rt.compute import claims
+from nova_rt.compute import held
+from nova_rt.compute import in_place
+from nova_rt.compute import promise
+
+LOG = logging.getLogger(__name__)
+
+# What the server is locked by: while it is changed, and until its hint is.
+CHANGING = task_states.RESIZE_PREP
+CHANGED = task_states.RESIZE_FINISH
+
+
+class HintManager(changes.InPlaceManager):
+    """Nova's compute manager, which changes a reservation when it is asked."""
+
+    @oslo_messaging.expected_exceptions(exception.ResizeError)
+    def change_reservation(self, context, instance, runtime_us, period_us):
+        """Give a server another runtime and period, without a restart.
+
+        All or nothing; then it is locked until its hint is stored.
+
+        :raises ResizeError: with the reason, if the server stays as it was
+        """
+        @utils.synchronized(instance.uuid)
+        def change():
+            fresh = _fetched(context, instance)
+            wanted = reservation.Reservation(
+                runtime_us, period_us, fresh.flavor.vcpus)
+            self._begin(context, fresh, wanted)
+            try:
+                self._change(context, fresh)
+            except Exception as why:
+                fresh = _fetched(context, instance)
+                self._undo(context, fresh)
+                raise exception.ResizeError(reason=str(why)) from None
+            finally:
+                self.rt.settle_in_place(context, fresh)
+            promise.try_to_change(
+                context.elevated(), self.reportclient, fresh.uuid,
+                self.provider_of(fresh), wanted.share)
+        try:
+            change()
+        except reservation.InvalidReservation as why:
+            raise exception.ResizeError(reason=str(why)) from None
+
+    def finish_interrupted(self, context, instance):
+        """See base class; a change without a resize is undone.
+
+        Not if it is done, and only its hint is not stored yet.
+        """
+        if in_place.by_hint(instance):
+            self._undo(context, instance)
+        else:
+            super().finish_interrupted(context, instance)
+
+    def _begin(self, context, instance, wanted):
+        """Claim the change, and lock the server with it noted."""
+        flavor = held.with_reservation(instance.flavor, wanted)
+        if not in_place.possible(instance, flavor):
+            raise exception.ResizeError(
+                reason='only a server that is active or stopped, and has a '
+                       'reservation, can be given another one in place')
+        try:
+            self.rt.claim_in_place(instance, flavor)
+            instance.task_state = CHANGING
+            instance.save(expected_task_state=[None])
+        except claims.NoRoomOnHost as why:
+            raise exception.ResizeError(reason=str(why)) from None
+        except exception.UnexpectedTaskStateError:
+            self.rt.settle_in_place(context, _fetched(context, instance))
+            raise exception.ResizeError(
+                reason='another operation is under way') from None
+
+    def _change(self, context, instance):
+        old = in_place.side(instance, held.OLD)
+        new = in_place.side(instance, held.NEW)
+        if new.reservation.share > old.reservation.share:
+            self._promise(context, instance, new)
+        self.driver.change_reservation(instance, new)
+        instance.flavor = instance.new_flavor
+        instance.new_flavor = None
+        held.set_pcpus(instance, None, held.OLD)
+        held.set_pcpus(instance, None, held.NEW)
+        instance.task_state = CHANGED
+        instance.save(expected_task_state=CHANGING)
+        LOG.info('Changed the reservation to %d µs every %d µs.',
+                 new.reservation.runtime_us, new.reservation.period_us,
+                 instance=instance)
+
+    def _undo(self, context, instance):
+        """Give a server back what it had; again does the rest."""
+        if instance.new_flavor is None:
+            return
+        old = in_place.side(instance, held.OLD)
+        self.driver.change_reservation(instance, old)
+        self._promise(context, instance, old)
+        held.end_move(instance)
+        instance.new_flavor = None
+        instance.task_state = None
+        instance.save()
+
+    def _promise(self, context, instance, holding):
+        if not promise.change(
+                context.elevated(), self.reportclient, instance.uuid,
+                self.provider_of(instance), holding.reservation.share):
+            raise exception.ResizeError(
+                reason=f'Placement has not enough left of {instance.node}')
+
+
+def _fetched(context, instance):
+    return objects.Instance.get_by_uuid(
+        context, instance.uuid, ['system_metadata', 'flavor'])

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-rt-manage reservation set, on Nova's fixtures."""
+
+import argparse
+import errno
+from unittest import mock
+
+from nova import exception
+from nova import objects
+import pytest
+
+from nova_rt import reservation
+from nova_rt.cmd import manage_base
+from nova_rt.cmd import manage_reservation
+from nova_rt.compute import held
+from nova_rt.compute import rehint
+from nova_rt.tests.functional import base
+from nova_rt.tests.functional import test_in_place
+
+
+class HintTestCase(test_in_place.InPlaceTestCase):
+    """The flavor says 50%, the hint 30%; a server that is not hinted besides."""
+
+    HOSTS = 1
+    RUNTIME = 30_000
+
+    def setUp(self):
+        super().setUp()
+        self._delete_server(self.server)
+        self.server = self.boot(self.flavor, hints={
+            'hw:cpu.rt_runtime_us': str(self.RUNTIME)})
+        self.pids = self.pids_on('host1')
+
+    def set(self, runtime_us=None, period_us=None, server=None):
+        """Run the command; return what it prints."""
+        command = manage_reservation.Set(None, None)
+        columns, row = command.take_action(argparse.Namespace(
+            server=(server or self.server)['id'],
+            runtime_us=runtime_us and str(runtime_us),
+            period_us=period_us and str(period_us)))
+        return dict(zip(columns, row, strict=True))
+
+    def refused(self, *args, **kwargs):
+        """Run the command, which fails; return its sentence."""
+        with pytest.raises(manage_base.Failed) as why:
+            self.set(*args, **kwargs)
+        return str(why.value)
+
+    def hints_of(self, server):
+        spec = objects.RequestSpec.get_by_instance_uuid(
+            self.cell_context(), server['id'])
+        return spec.scheduler_hints
+
+    def assert_has(self, percent, **hints):
+        self.assertEqual(
+            {name: [str(value)] for name, value in hints.items()},
+            {name.rpartition('.')[2]: value for name, value
+             in self.hints_of(self.server).items()})
+        self.assertIsNone(
+            self.api.get_server(self.server['id'])['OS-EXT-STS:task_state'])
+        self.assert_as_it_was(percent)
+
+
+class TestSet(HintTestCase):
+
+    def test_hint_and_reservation_are_changed_and_it_runs_on(self):
+        for percent in (60, 20, 95):
+            self.assertEqual(
+                {'server': self.server['id'], 'runtime_us': percent * 1000,
+                 'period_us': 100_000, 'vcpus': 2}, self.set(percent * 1000))
+            self.assert_has(percent, rt_runtime_us=percent * 1000)
+            shown = self.api.get_server(self.server['id'])['flavor']
+            self.assertEqual(str(percent * 1000),
+                             shown['extra_specs'][base.RUNTIME])
+
+    def test_a_period_is_hinted_when_it_is_changed(self):
+        self.set(period_us=200_000)
+        self.assert_has(15, rt_runtime_us=30_000, rt_period_us=200_000)
+
+    def test_a_server_without_a_hint_gets_one(self):
+        plain = self.boot(self.flavor)
+        self.set(40_000, server=plain)
+        self.assertEqual({'cpu.rt_runtime_us': ['40000']},
+                         self.hints_of(plain))
+        self.assert_settled(self.server, plain)
+
+    def test_the_new_hint_overrides_in_later_resizes_and_moves(self):
+        self.set(60_000)
+        self._resize_server(self.server, self.make_flavor(10, 3))
+        self._confirm_resize(self.server)
+        self.assertEqual(60_000, held.reservation_of(
+            self.instance_of(self.server).flavor).runtime_us)
+        self.assert_settled(self.server)
+
+    def test_a_stopped_server_starts_with_the_new(self):
+        self._stop_server(self.server)
+        self.set(60_000)
+        self.assert_ledgers([60, 60, 0, 0])
+        self._start_server(self.server)
+        self.assert_applied(60, 60, 0, 0)
+        self.assert_settled(self.server)
+
+    def test_what_it_has_already_changes_nothing(self):
+        self.set(30_000, 100_000)
+        self.assert_has(30, rt_runtime_us=30_000)
+
+
+class TestRefusals(HintTestCase):
+
+    def assert_unchanged(self):
+        self.assert_has(30, rt_runtime_us=30_000)
+
+    def test_without_room_on_its_pcpus_it_stays_as_it_was(self):
+        other = self.boot(self.make_flavor(40, 4))
+        self.pids = self.pids_on('host1')
+        sentence = self.refused(60_000)
+        self.assertIn('5% is needed', sentence.replace('30% more', '5%'))
+        self.assertIn('has 25% left', sentence)
+        self._delete_server(other)
+        self.pids = self.pids_on('host1')
+        self.assert_unchanged()
+
+    def test_what_the_kernel_refuses_leaves_the_old_everywhere(self):
+        kernel = self.kernel_of(self.computes['host1'])
+        kernel.refuse_containers = errno.EBUSY
+        self.assertIn('The kernel refused', self.refused(60_000))
+        kernel.refuse_containers = None
+        self.assert_unchanged()
+
+    def test_what_placement_refuses_leaves_the_old_everywhere(self):
+        with mock.patch('nova_rt.compute.promise.change', side_effect=[
+                False, True]):
+            self.assertIn('Placement has not enough', self.refused(60_000))
+        self.assert_unchanged()
+
+    def test_what_cannot_be_is_refused_before_anything_is_touched(self):
+        for runtime_us, words in (('x', 'whole number'), (200_000, 'longer'),
+                                  (97_000, 'more than'), (1, 'below')):
+            self.assertIn(words, self.refused(runtime_us))
+        self.assert_unchanged()
+
+    def test_while_another_operation_is_under_way_it_is_refused(self):
+        instance = self.instance_of(self.server)
+        instance.task_state = 'rebooting'
+        instance.save()
+        self.assertIn('under way', self.refused(60_000))
+        instance.task_state = None
+        instance.save()
+        self.assert_unchanged()
+
+    def test_while_it_is_resized_it_is_refused(self):
+        self._resize_server(self.server, self.make_flavor(60, 2))
+        self.assertIn('active or stopped', self.refused(60_000))
+
+    def test_a_server_without_a_reservation_or_a_host_is_refused(self):
+        plain = self.boot(self._create_flavor(vcpu=1, memory_mb=64, disk=1))
+        self.assertIn('has no reservation', self.refused(1000, server=plain))
+        self.flags(shelved_offload_time=0)
+        self._shelve_server(self.server)
+        self.assertIn('on no host', self.refused(60_000))
+
+    def test_a_server_that_nova_does_not_know_is_one_sentence(self):
+        self.assertIn('knows no server', self.refused(60_000, server={
+            'id': '12345678-1234-4234-8234-123456789012'}))
+
+
+class TestInterruptions(HintTestCase):
+
+    def test_killed_before_the_hint_is_stored_it_is_locked_and_then_finished(
+            self):
+        with mock.patch.object(objects.RequestSpec, 'save',
+                               side_effect=exception.NotFound()):
+            self.refused(60_000)
+        shown = self.api.get_server(self.server['id'])
+        self.assertEqual('resize_finish', shown['OS-EXT-STS:task_state'])
+        self.start('host1')
+        self.assert_applied(60, 60, 0, 0)
+        self.set()
+        self.assert_has(60, rt_runtime_us=60_000)
+
+    def test_killed_before_it_is_unlocked_it_is_finished(self):
+        unlock = objects.Instance.save
+
+        def die(instance, *args, **kwargs):
+            if kwargs.get('expected_task_state') == 'resize_finish':
+                raise exception.NotFound
+            return unlock(instance, *args, **kwargs)
+        with mock.patch.object(objects.Instance, 'save', die):
+            self.refused(60_000)
+        self.set(70_000)
+        self.assert_has(70, rt_runtime_us=70_000)
+
+    def test_nova_rt_compute_that_is_killed_undoes_it_when_it_starts(self):
+        for percent in (60, 20):
+            for point in ('_promise', '_change'):
+                self.killed_in(point, percent)
+                self.assert_has(30, rt_runtime_us=30_000)
+
+    def killed_in(self, method, percent):
+        """Lose the service before a step, and after the kernel's."""
+        manager = self.computes['host1'].manager
+        change = manager.driver.change_reservation
+
+        def die(*args, **kwargs):
+            instance = self.instance_of(self.server)
+            change(instance, held.holding_of(
+                instance, instance.new_flavor, held.NEW))
+            raise _Killed
+        with mock.patch.object(manager, '_change', die), mock.patch.object(
+                manager, '_undo', side_effect=_Killed):
+            if method == '_change':
+                self.refused(percent * 1000)
+            else:
+                with mock.patch.object(manager, '_change',
+                                       side_effect=_Killed):
+                    self.refused(percent * 1000)
+        self.start('host1')
+
+    def test_while_it_is_locked_the_ledger_holds_the_larger(self):
+        for percent, most in ((60, 60), (20, 30)):
+            self.killed_before_restart(percent)
+            self._run_periodics()
+            self.assert_ledgers([most, most, 0, 0])
+            self.start('host1')
+            self.assert_has(30, rt_runtime_us=30_000)
+
+    def killed_before_restart(self, percent):
+        manager = self.computes['host1'].manager
+        with mock.patch.object(manager, '_change', side_effect=_Killed), \
+                mock.patch.object(manager, '_undo', side_effect=_Killed):
+            self.refused(percent * 1000)
+
+
+class TestHints(HintTestCase):
+    """What is stored, by the rule alone."""
+
+    def test_only_what_differs_from_flavor_and_hint_is_hinted(self):
+        spec = objects.RequestSpec.get_by_instance_uuid(
+            self.cell_context(), self.server['id'])
+        for runtime_us, period_us, expected in (
+                (30_000, 100_000, {'hw:cpu.rt_runtime_us': ['30000']}),
+                (50_000, 100_000, {'cpu.rt_runtime_us': ['50000']}),
+                (30_000, 50_000, {'hw:cpu.rt_runtime_us': ['30000'],
+                                  'cpu.rt_period_us': ['50000']})):
+            self.assertEqual(expected, rehint._hints(
+                spec, reservation.Reservation(runtime_us, period_us, 2)))
+
+
+class _Killed(Exception):
+    """Stands for the end of the process."""
