@@ -110,7 +110,7 @@ class InPlaceManager(manager.ComputeManager):
         flavor = instance.new_flavor
         self._give_back(context, instance, migration)
         self._note_taken_back(instance, migration, 'error')
-        self.rt.drop_move_claim(context, instance, instance.node, flavor)
+        self.rt.end_in_place(context, instance, flavor)
         return None
 
     def revert_resize(self, context, instance, migration, request_spec):
@@ -139,7 +139,7 @@ class InPlaceManager(manager.ComputeManager):
                 migration.save()
                 raise exception.InstanceFaultRollback(why) from None
             self._note_taken_back(instance, migration, 'reverted')
-        self.rt.drop_move_claim(context, instance, instance.node, flavor)
+        self.rt.end_in_place(context, instance, flavor)
         self._notify_of_revert(context, instance, _END)
 
     def _notify_of_revert(self, context, instance, phase):

@@ -118,8 +118,6 @@ EXPECTED = {
     'nova.compute.resource_tracker:ResourceTracker._move_claim':
         'self context instance new_flavor nodename migration allocations '
         'move_type image_meta limits',
-    'nova.compute.resource_tracker:ResourceTracker.drop_move_claim':
-        'self context instance nodename flavor prefix',
     'nova.compute.resource_tracker:ResourceTracker._drop_move_claim':
         'self context instance nodename flavor prefix',
     'nova.compute.resource_tracker:ResourceTracker.abort_instance_claim':

@@ -59,6 +59,8 @@ def change(context: nova_context.RequestContext, server: str,
             reservation.check_cap(wanted, cap)
             _call(cell, instance, wanted)
             _finish(spec, _fetched(cell, server))
+        elif times != reservation.Times():
+            _store(spec, wanted)
         return wanted
 
 
@@ -66,11 +68,17 @@ def _finish(spec: objects.RequestSpec, instance: objects.Instance) -> None:
     """Store the hint of a server that was changed, and unlock it."""
     if not in_place.by_hint(instance) or instance.task_state != hints.CHANGED:
         return
-    spec.scheduler_hints = _hints(spec, held.reservation_of(instance.flavor))
-    spec.save()
+    _store(spec, held.reservation_of(instance.flavor))
     held.end_move(instance)
     instance.task_state = None
     instance.save(expected_task_state=hints.CHANGED)
+
+
+def _store(spec: objects.RequestSpec, has: reservation.Reservation) -> None:
+    stored = _hints(spec, has)
+    if stored != (spec.scheduler_hints or {}):
+        spec.scheduler_hints = stored
+        spec.save()
 
 
 def _hints(spec: objects.RequestSpec,

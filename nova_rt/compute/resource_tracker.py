@@ -100,6 +100,15 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
                           in_place.occupied_by(instance))
 
     @_locked
+    def end_in_place(self, context, instance, flavor):
+        """Count a server once again that is no longer changed in place.
+
+        :param flavor: the one that it was to have
+        """
+        if instance.uuid in self.tracked_migrations:
+            self._drop_move_claim(context, instance, instance.node, flavor)
+
+    @_locked
     def settle_in_place(self, context, instance):
         """Hold, and tell, what the instance says by now."""
         self.ledger.enter(instance.uuid, _SERVER,
@@ -109,7 +118,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     def _update(self, context, compute_node, startup=False):
         compute_node.stats = dict(
             compute_node.stats or {}, **shares.to_stats(self.shares),
-            rt_dialect=self.driver.reservations.dialect,
+            rt_in_place='yes', rt_dialect=self.driver.reservations.dialect,
             rt_placement_policy=CONF.rt.placement_policy)
         super()._update(context, compute_node, startup)
 

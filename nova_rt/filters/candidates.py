@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from collections.abc import Mapping
 
 from nova import context as nova_context
 from nova import objects

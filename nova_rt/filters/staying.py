@@ -51,9 +51,12 @@ def ask_to_stay(context: nova_context.RequestContext,
     instance, node = found
     holding = held.holding_of(instance)
     told = requested.told_by(node)
+    if told is None or 'rt_in_place' not in node.stats:
+        # The host offers none, or its nova-rt-compute is older than this.
+        return
     left = requested.left(report.report_client_singleton(), context, node.uuid)
     more = max(wanted.share - holding.reservation.share, 0)
-    if told is None or left.get(shares.RESOURCE_CLASS, 0) < more:
+    if left.get(shares.RESOURCE_CLASS, 0) < more:
         return
     try:
         policies.check_in_place(

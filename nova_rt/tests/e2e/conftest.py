@@ -6,12 +6,15 @@ tests then use it and leave it running.
 """
 
 import itertools
+import subprocess
+import sys
 
 import pytest
 
 from demo import kernel as demo_kernel
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e import stacks
+from stack.services import libvirt
 
 _names = (f'e2e-{number}' for number in itertools.count(1))
 
@@ -48,3 +51,18 @@ def user(stack, operator, kernel):
         driver.connect(stack.environment('demo')), operator, kernel, _names)
     yield user
     user.delete_all()
+
+
+@pytest.fixture(scope='session')
+def manage(stack):
+    """Runs nova-rt-manage with the stack's configuration."""
+    def run(*arguments):
+        config = stack.site.rundir.etc / 'nova' / 'nova.conf'
+        done = subprocess.run(
+            libvirt.inside(
+                stack.site, sys.executable, '-m', 'nova_rt.cmd.manage',
+                '--config-file', str(config), *arguments, '-f', 'json'),
+            capture_output=True, text=True, timeout=driver.PATIENCE,
+            check=False)
+        return done.returncode, done.stdout, done.stderr
+    return run

@@ -58,18 +58,19 @@ class Flavors:
         self._made: dict[tuple[tuple[str, str], ...], str] = {}
 
     def __call__(self, runtime_us: int | None = None,
-                 period_us: int = 200_000, vcpus: int = 1,
+                 period_us: int = 200_000, vcpus: int = 1, ram: int = 64,
                  **more: str) -> str:
         """Return the id of a flavor, without reservation if no runtime."""
         specs = {f'hw:cpu.{name}': value for name, value in more.items()}
         if runtime_us is not None:
             specs['hw:cpu.rt_runtime_us'] = str(runtime_us)
             specs['hw:cpu.rt_period_us'] = str(period_us)
-        key = (('vcpus', str(vcpus)), *sorted(specs.items()))
+        key = (('vcpus', str(vcpus)), ('ram', str(ram)),
+               *sorted(specs.items()))
         if key not in self._made:
             compute = self._operator.compute
             flavor = compute.create_flavor(
-                name=f'e2e-{uuid.uuid4()}', ram=64, vcpus=vcpus, disk=1)
+                name=f'e2e-{uuid.uuid4()}', ram=ram, vcpus=vcpus, disk=1)
             if specs:
                 compute.create_flavor_extra_specs(flavor, specs)
             self._made[key] = flavor.id
@@ -162,6 +163,11 @@ class User:
         return demo_kernel.container(
             self._kernel, shown.name, shown.instance_name)
 
+    def init_of(self, server: str) -> int:
+        """Return the process that is init in a server's container."""
+        group = demo_kernel.ACCOUNTING / self.container(server).group
+        return min(map(int, (group / 'cgroup.procs').read_text().split()))
+
     def delete(self, server: str) -> None:
         """Delete a server and wait until it is gone."""
         self.cloud.compute.delete_server(server)
@@ -202,6 +208,17 @@ def ledger(stack: stack_cloud.Cloud) -> shares.HostShares:
     told = shares.from_stats(json.loads(stats))
     assert told is not None, stats
     return told
+
+
+def agreed(manage: Callable[..., tuple[int, str, str]]) -> bool:
+    """Return whether an audit finds nothing.
+
+    :param manage: runs nova-rt-manage.
+    """
+    status, printed, trouble = manage('audit')
+    assert status in (0, 1), trouble
+    assert bool(json.loads(printed)) == bool(status)
+    return status == 0
 
 
 def policies_in(container: demo_kernel.Container) -> set[tuple[int, int]]:

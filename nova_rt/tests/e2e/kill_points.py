@@ -28,6 +28,7 @@ class Point:
 
 
 _MANAGER = 'nova.compute.manager:ComputeManager'
+_CHANGES = 'nova_rt.compute.changes:InPlaceManager'
 _DRIVER = 'nova_rt.virt.driver:RTLibvirtDriver'
 _LIBVIRT = 'nova.virt.libvirt.driver:LibvirtDriver'
 _GUEST = 'nova.virt.libvirt.guest:Guest'
@@ -69,10 +70,20 @@ DELETE = (
     Point('after', f'{_MANAGER}._complete_deletion'),
 )
 
+RESIZE = (
+    Point('before', f'{_CHANGES}._change_in_place'),
+    Point('before', f'{_DRIVER}.change_reservation'),
+    Point('before', f'{_HIERARCHY}.apply'),
+    Point('after', f'{_HIERARCHY}.apply'),
+    Point('after', f'{_DRIVER}.change_reservation'),
+    Point('before', f'{_MANAGER}._set_instance_info'),
+    Point('after', f'{_CHANGES}._change_in_place'),
+)
+
 
 def install(order: pathlib.Path) -> None:
     """Make the process die at the point that the file ``order`` holds."""
-    for point in CREATE + DELETE:
+    for point in dict.fromkeys(CREATE + DELETE + RESIZE):
         module, _, path = point.method.partition(':')
         owner, _, name = path.partition('.')
         target = getattr(importlib.import_module(module), owner)

@@ -2,36 +2,8 @@
 """nova-rt-manage on a real stack: audit and why."""
 
 import json
-import subprocess
-import sys
-
-import pytest
 
 from nova_rt.tests.e2e import driver
-from stack.services import libvirt
-
-
-@pytest.fixture
-def manage(stack):
-    """Runs nova-rt-manage with the stack's configuration."""
-    def run(*arguments):
-        config = stack.site.rundir.etc / 'nova' / 'nova.conf'
-        done = subprocess.run(
-            libvirt.inside(
-                stack.site, sys.executable, '-m', 'nova_rt.cmd.manage',
-                '--config-file', str(config), *arguments, '-f', 'json'),
-            capture_output=True, text=True, timeout=driver.PATIENCE,
-            check=False)
-        return done.returncode, done.stdout, done.stderr
-    return run
-
-
-def agreed(manage):
-    """Return whether an audit finds nothing."""
-    status, printed, trouble = manage('audit')
-    assert status in (0, 1), trouble
-    assert bool(json.loads(printed)) == bool(status)
-    return status == 0
 
 
 def test_with_servers_that_run_and_stop_an_audit_finds_nothing(
@@ -40,13 +12,13 @@ def test_with_servers_that_run_and_stop_an_audit_finds_nothing(
     stopped = user.boot(flavors(40_000), 'busybox-hog')
     user.cloud.compute.stop_server(stopped.id)
     user.settled(stopped.id, 'SHUTOFF')
-    driver.until(lambda: agreed(manage), 'all say the same')
+    driver.until(lambda: driver.agreed(manage), 'all say the same')
 
 
 def test_a_budget_that_was_taken_away_is_found_and_given_back(
         manage, user, flavors, kernel):
     server = user.boot(flavors(40_000), 'busybox-hog')
-    driver.until(lambda: agreed(manage), 'all say the same')
+    driver.until(lambda: driver.agreed(manage), 'all say the same')
     group = user.container(server.id).group
     kernel.tree.write(group, 'cpu.rt_runtime_us', '20000')
     status, printed, _ = manage('audit')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-rt-compute is killed at every named point of a create and a delete.
+"""nova-rt-compute is killed at every named point of what it does.
 
 By default at a few of them; FULL=1 takes them all.
 """
@@ -76,6 +76,26 @@ def test_nothing_is_left_when_killed_in_a_delete(
     stack.restart('nova-compute')
     user.delete(server.id)
     driver.until(lambda: nothing_left(stack, kernel), 'nothing is left')
+
+
+@pytest.mark.parametrize('point', chosen(kill_points.RESIZE), ids=str)
+@pytest.mark.parametrize('runtime_us', [10_000, 30_000])
+def test_all_say_the_same_when_killed_in_a_resize_in_place(
+        point, runtime_us, stack, user, flavor, flavors, order, manage):
+    server = user.boot(flavor)
+    init = user.init_of(server.id)
+    order.write_text(str(point))
+    user.cloud.compute.resize_server(
+        server.id, flavors(runtime_us, RESERVED[1]))
+    driver.until(lambda: not order.exists(), f'{point} is reached')
+    stack.restart('nova-compute')
+    driver.until(lambda: driver.agreed(manage), 'all say the same')
+    shown = user.show(server.id)
+    assert shown.status in ('ACTIVE', 'VERIFY_RESIZE')
+    has = RESERVED[0] if shown.status == 'ACTIVE' else runtime_us
+    assert set(user.container(server.id).shares.values()) == {
+        has / RESERVED[1]}
+    assert user.init_of(server.id) == init
 
 
 def nothing_left(stack, kernel) -> bool:

@@ -90,10 +90,11 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
         else:
             self._start_compute(host, **kwargs)
 
-    def make_flavor(self, percent, vcpus, period_us=100_000, **extra):
+    def make_flavor(self, percent, vcpus, period_us=100_000, memory_mb=64,
+                    **extra):
         """Create a flavor with this bandwidth on each vCPU."""
         return self._create_flavor(
-            vcpu=vcpus, memory_mb=64, disk=1, extra_spec={
+            vcpu=vcpus, memory_mb=memory_mb, disk=1, extra_spec={
                 base.RUNTIME: str(period_us * percent // 100),
                 base.PERIOD: str(period_us), **extra})
 

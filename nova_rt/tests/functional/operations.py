@@ -13,7 +13,7 @@ CLAIMS = ('kept', 'given up', 'made anew', 'on both hosts', 'twice')
 # Which pCPUs the server holds.
 PCPUS = ('the same', 'chosen anew', 'none')
 # What the kernel has for the container.
-BUDGETS = ('kept', 'given back', 'applied anew', 'none')
+BUDGETS = ('kept', 'changed', 'given back', 'applied anew', 'none')
 
 
 def proves(operation: str, claim: str, pcpus: str, budget: str,

@@ -55,7 +55,7 @@ class TestRestarts(FaultsTestCase):
     def test_restarted_on_the_same_host_while_resized_it_holds_both(self):
         self.flags(allow_resize_to_same_host=True)
         full = self.boot_on('host2', self.make_flavor(95, 4))
-        flavor = self.make_flavor(60, 2)
+        flavor = self.make_flavor(60, 2, memory_mb=128)
         self._resize_server(self.server, flavor)
         self.restart('host1')
         self.assert_ledgers([50, 50, 60, 60], [95] * 4)

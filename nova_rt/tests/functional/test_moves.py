@@ -198,7 +198,7 @@ class TestResizeOnTheSameHost(MovesTestCase):
         super().setUp()
         self.flags(allow_resize_to_same_host=True)
         self.small = self.make_flavor(50, 2)
-        self.large = self.make_flavor(60, 2)
+        self.large = self.make_flavor(60, 2, memory_mb=128)
         self.server = self.boot(self.small)
 
     def test_while_it_is_resized_it_holds_both(self):

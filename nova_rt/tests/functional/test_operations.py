@@ -6,6 +6,8 @@ from unittest import mock
 from nova.compute import power_state
 
 from nova_rt import bandwidth
+from nova_rt import reservation
+from nova_rt.compute import rehint
 from nova_rt.tests.functional import base
 from nova_rt.tests.functional import cloud
 from nova_rt.tests.functional import operations
@@ -25,6 +27,7 @@ class TestOperations(cloud.CloudTestCase, operations.Operation):
         self.server = self.boot(self.make_flavor(50, 2), az='nova:host1',
                                 hints={'cpu.rt_runtime_us': '30000'})
         self._delete_server(self.first)
+        self.runtime_us = 30_000
         self.expected = bandwidth.to_bandwidth(30, 100)
         self.gone = False
 
@@ -68,7 +71,7 @@ class TestOperations(cloud.CloudTestCase, operations.Operation):
 
     def assert_hint_overrides(self):
         shown = self.api.get_server(self.server['id'])['flavor']['extra_specs']
-        self.assertEqual('30000', shown[base.RUNTIME])
+        self.assertEqual(str(self.runtime_us), shown[base.RUNTIME])
 
     def assert_budget(self, budget):
         running = {
@@ -79,7 +82,7 @@ class TestOperations(cloud.CloudTestCase, operations.Operation):
             self.assertEqual({}, running)
             return
         ((_, pid), has), = running.items()
-        self.assertEqual(budget == 'kept', pid in self.pids)
+        self.assertEqual(budget in ('kept', 'changed'), pid in self.pids)
         self.assertEqual(
             [self.expected if pcpu in self.pcpus_of(self.server) else 0
              for pcpu in range(cloud.PCPUS)], has)
@@ -209,8 +212,41 @@ class TestOperations(cloud.CloudTestCase, operations.Operation):
     def resize_here(self):
         self.flags(allow_resize_to_same_host=True)
         full = self.boot(self.make_flavor(90, 4), az='nova:host2')
-        self._resize_server(self.server, self.make_flavor(60, 2))
+        self._resize_server(self.server, self.make_flavor(
+            60, 2, memory_mb=128))
         self._delete_server(full)
+
+    @operations.proves('resize in place, not confirmed', 'kept', 'the same',
+                       'changed')
+    def test_resize_in_place(self):
+        self.resize_in_place()
+
+    @operations.proves('resize in place, confirmed', 'kept', 'the same',
+                       'changed')
+    def test_confirm_resize_in_place(self):
+        self.resize_in_place()
+        self._confirm_resize(self.server)
+
+    @operations.proves('resize in place, reverted', 'kept', 'the same',
+                       'kept')
+    def test_revert_resize_in_place(self):
+        self.resize_in_place()
+        self._revert_resize(self.server)
+        self.expected = bandwidth.to_bandwidth(30, 100)
+
+    def resize_in_place(self):
+        self.flags(allow_resize_to_same_host=True)
+        self._resize_server(self.server, self.make_flavor(
+            60, 2, period_us=75_000))
+        self.expected = bandwidth.to_bandwidth(30, 75)
+
+    @operations.proves('another hint, by nova-rt-manage reservation set',
+                       'kept', 'the same', 'changed')
+    def test_set_another_hint(self):
+        rehint.change(self.cell_context(), self.server['id'],
+                      reservation.Times(self.runtime_us + 15_000), cloud.CAP)
+        self.runtime_us = 45_000
+        self.expected = bandwidth.to_bandwidth(45, 100)
 
     @operations.proves('cold migration, not confirmed', 'on both hosts',
                        'chosen anew', 'applied anew')

@@ -45,6 +45,7 @@ class Hierarchy:
             then as before
         """
         with self._lock:
+            before = self._dialect.read(group)
             try:
                 too_much = self._raise_ancestors(group, wanted)
                 self._dialect.write(group, wanted)
@@ -52,8 +53,22 @@ class Hierarchy:
                     self._lower_ancestors(group)
             except (cgroup_tree.KernelRefusal,
                     cgroup_tree.MissingControlFile):
+                self._restore(group, before)
                 self._lower_ancestors(group)
                 raise
+
+    def _restore(self, group: str, before: budget.Budget) -> None:
+        """Give a container that runs back what it had.
+
+        A change takes up to three writes, each of which may be refused. What
+        is above still holds the larger budget, so there is room for the old.
+        """
+        try:
+            if any(before.runtimes_us) and not self.holds(group, before):
+                self._dialect.write(group, before)
+        except (cgroup_tree.KernelRefusal,
+                cgroup_tree.MissingControlFile) as why:
+            LOG.error('/%s could not be given back its budget: %s', group, why)
 
     def holds(self, group: str, wanted: budget.Budget) -> bool:
         """Return whether a group has exactly this budget."""

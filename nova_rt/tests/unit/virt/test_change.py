@@ -84,7 +84,7 @@ def test_what_libvirt_refuses_is_taken_back_from_the_kernel(domain):
         def __getattr__(self, name):
             return getattr(domain, name)
 
-        def setMetadata(self, *_):  # noqa: N802
+        def setMetadata(self, *_):
             raise libvirt.libvirtError('no')
     kernel = Reservations()
     with pytest.raises(libvirt.libvirtError):

@@ -131,3 +131,49 @@ def test_no_change_of_runtime_and_period_breaks_a_rule_in_between(changes):
         groups.apply('machine/one', wanted)
         assert groups.holds('machine/one', wanted)
         assert kernel.bandwidths('machine')[1] == 0
+
+
+@pytest.mark.parametrize('wanted', [
+    on_chosen(60_000, 200_000, 0, 1), on_chosen(60_000, 100_000, 0, 1),
+    on_chosen(10_000, 50_000, 0, 1), on_chosen(40_000, 50_000, 0, 1)])
+@pytest.mark.parametrize('written', range(4))
+def test_whichever_write_is_refused_a_running_container_has_all_it_had(
+        kernel, groups, wanted, written):
+    kernel.start(7, 'machine/one')
+    old = on_chosen(50_000, 100_000, 0, 1)
+    groups.apply('machine/one', old)
+    kernel.writes.clear()
+    write = kernel.write
+
+    def refuse(group, name, text):
+        if len(kernel.writes) == written:
+            kernel.refuse_next = errno.EBUSY
+        write(group, name, text)
+    kernel.write = refuse
+    try:
+        groups.apply('machine/one', wanted)
+    except tree.KernelRefusal:
+        expected = old
+    else:
+        expected = wanted
+    assert groups.holds('machine/one', expected)
+    kernel.write = write
+    groups.settle('machine/ended')
+    assert kernel.bandwidths('machine')[0] - expected.bandwidths[0] <= 2
+
+
+@given(*[st.tuples(st.integers(2, 1_000_000), st.integers(100, 1_000_000))
+         .filter(lambda times: times[0] <= times[1] * 9 // 10)] * 2)
+def test_a_change_never_gives_more_than_the_larger_in_between(old, new):
+    kernel = fake_kernel.FakeKernel(multi=True)
+    groups = hierarchy.Hierarchy(detect.detect(kernel, 4))
+    kernel.start(7, 'machine/one')
+    groups.apply('machine/one', on_chosen(*old, 0))
+    most = max(bandwidth.to_bandwidth(*times) for times in (old, new))
+    write = kernel.write
+
+    def watch(*written):
+        write(*written)
+        assert kernel.bandwidths('machine/one')[0] <= most
+    kernel.write = watch
+    groups.apply('machine/one', on_chosen(*new, 0))
