@@ -106,12 +106,12 @@ def check_in_place(host: shares.HostShares, held: reservation.Reservation,
     if more <= 0:
         return
     left = host.left
-    for pcpu in pcpus:
-        free = left[pcpu] if pcpu < len(left) else 0
-        if free < more:
-            raise NoRoom(more - free, lambda pcpu=pcpu, free=free: (
-                f'{bandwidth.percent(more)} more is needed on pCPU {pcpu}, '
-                f'which has {bandwidth.percent(free)} left'))
+    free, fullest = min((left[pcpu] if pcpu < len(left) else 0, pcpu)
+                        for pcpu in pcpus)
+    if free < more:
+        raise NoRoom(more - free, lambda: (
+            f'{bandwidth.percent(more)} more is needed on pCPU {fullest}, '
+            f'which has {bandwidth.percent(free)} left'))
 
 
 def _no_room(capacity: Sequence[int], left: Sequence[int],

@@ -9,11 +9,9 @@ from nova import exception
 from nova import objects
 import pytest
 
-from nova_rt import reservation
 from nova_rt.cmd import manage_base
 from nova_rt.cmd import manage_reservation
 from nova_rt.compute import held
-from nova_rt.compute import rehint
 from nova_rt.tests.functional import base
 from nova_rt.tests.functional import test_in_place
 
@@ -213,21 +211,6 @@ class TestInterruptions(HintTestCase):
         with (mock.patch.object(manager, '_change', die),
               mock.patch.object(manager, '_undo', side_effect=_Killed)):
             self.refused(percent * 1000)
-
-
-class TestHints(HintTestCase):
-    """What is stored, by the rule alone."""
-
-    def test_only_what_differs_from_flavor_and_hint_is_hinted(self):
-        spec = objects.RequestSpec.get_by_instance_uuid(
-            self.cell_context(), self.server['id'])
-        for runtime_us, period_us, expected in (
-                (30_000, 100_000, {'hw:cpu.rt_runtime_us': ['30000']}),
-                (50_000, 100_000, {'cpu.rt_runtime_us': ['50000']}),
-                (30_000, 50_000, {'hw:cpu.rt_runtime_us': ['30000'],
-                                  'cpu.rt_period_us': ['50000']})):
-            self.assertEqual(expected, rehint._hints(
-                spec, reservation.Reservation(runtime_us, period_us, 2)))
 
 
 class _Killed(Exception):
