@@ -51,6 +51,8 @@ class InPlaceManager(manager.ComputeManager):
         instance.task_state = task_states.RESIZE_FINISH
         try:
             instance.save(expected_task_state=task_states.RESIZE_PREP)
+        except exception.UnexpectedDeletingTaskStateError:
+            raise
         except exception.UnexpectedTaskStateError:
             LOG.info('The resize was taken back before it came here.',
                      instance=instance)

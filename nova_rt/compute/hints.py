@@ -115,7 +115,8 @@ class HintManager(changes.InPlaceManager):
         held.end_move(instance)
         instance.new_flavor = None
         instance.task_state = None
-        instance.save()
+        # Nova itself forgets at start what was under way.
+        instance.save(expected_task_state=[CHANGING, None])
 
     def _promise(self, context, instance, holding):
         if not promise.change(

@@ -50,7 +50,8 @@ def share_out(context: nova_context.RequestContext,
               server: str, share: int, move: str, kept: int) -> None:
     """Have Placement promise a server all that it and its move were promised.
 
-    In one step, so that nobody else is promised anything of it between.
+    In one step, so that nobody else is promised anything of it between. A server
+    that has no allocation is being deleted: only its move's is taken away.
 
     :param share: the server's from now on
     :param kept: what the move keeps of the host's share, and nothing else
@@ -59,8 +60,15 @@ def share_out(context: nova_context.RequestContext,
     :raises PlacementAPIConnectFailure: if it does not answer
     """
     for _ in range(_TRIES):
-        answer = _share_out(
-            context, client, provider, server, share, move, kept)
+        old = {consumer: client.get_allocs_for_consumer(context, consumer)
+               for consumer in (server, move)}
+        new = {server: {}, move: {}}
+        if old[server]['allocations']:
+            new[server] = _together(old.values())
+            new[server].setdefault(provider, {})[shares.RESOURCE_CLASS] = share
+            if kept:
+                new[move] = {provider: {shares.RESOURCE_CLASS: kept}}
+        answer = _post(context, client, old, new)
         if answer is None or answer.status_code == 204:
             return
         if 'placement.concurrent_update' not in answer.text:
@@ -69,32 +77,35 @@ def share_out(context: nova_context.RequestContext,
         consumer_uuid=server, error=answer.text)
 
 
-def _share_out(context, client, provider, server, share, move, kept):
-    """Return Placement's answer, None if it has no allocation of either."""
-    old = {consumer: client.get_allocs_for_consumer(context, consumer)
-           for consumer in (server, move)}
-    known = {consumer: each for consumer, each in old.items()
-             if each['allocations']}
-    if not known:
-        return None
-    owner = next(iter(known.values()))
-    whole: dict[str, dict[str, int]] = {provider: {}}
-    for each in known.values():
-        for where, what in each['allocations'].items():
-            there = whole.setdefault(where, {})
+def _together(payloads):
+    """Return, by provider, the most that any of the consumers has."""
+    most = {}
+    for payload in payloads:
+        for provider, what in payload['allocations'].items():
+            there = most.setdefault(provider, {})
             for name, amount in what['resources'].items():
                 there[name] = max(amount, there.get(name, 0))
-    whole[provider][shares.RESOURCE_CLASS] = share
-    new = {server: whole,
-           move: {provider: {shares.RESOURCE_CLASS: kept}} if kept else {}}
+    return most
+
+
+def _post(context, client, old, new):
+    """Return Placement's answer, None if there is nothing to change.
+
+    :param old: what each consumer has, as Placement tells it
+    :param new: what it is to have, by provider
+    """
+    owners = [each for each in old.values() if each['allocations']]
     payload = {
         consumer: {
             'allocations': {where: {'resources': what}
                             for where, what in allocations.items()},
-            'project_id': owner['project_id'], 'user_id': owner['user_id'],
+            'project_id': owners[0]['project_id'],
+            'user_id': owners[0]['user_id'],
             'consumer_generation': old[consumer].get('consumer_generation')}
         for consumer, allocations in new.items()
-        if allocations or consumer in known}
+        if allocations or old[consumer]['allocations']}
+    if not payload:
+        return None
     try:
         return client.post('/allocations', payload,
                            version=report.CONSUMER_GENERATION_VERSION,

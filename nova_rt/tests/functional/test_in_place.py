@@ -152,6 +152,25 @@ class TestResize(InPlaceTestCase):
             self.assert_settled(self.server)
             self.assert_audited()
 
+    def test_deleted_while_it_is_changed_it_leaves_nothing(self):
+        driver = self.computes['host1'].manager.driver
+        change = driver.change_reservation
+        changed = []
+
+        def delete_first(instance, holding):
+            if not changed:
+                changed.append(holding)
+                self.api.delete_server(instance.uuid)
+                self._wait_until_deleted(self.server)
+            change(instance, holding)
+        with mock.patch.object(driver, 'change_reservation', delete_first):
+            self.api.post_server_action(self.server['id'], {
+                'resize': {'flavorRef': self.make_flavor(60, 2)}})
+            self._wait_until_deleted(self.server)
+        self._run_periodics()
+        self.assert_settled()
+        self.assert_audited()
+
     def test_a_hint_still_overrides_and_nothing_but_the_flavor_changes(self):
         hinted = self.boot(self.flavor, az='nova:host2',
                            hints={'cpu.rt_runtime_us': '30000'})
