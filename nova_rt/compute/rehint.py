@@ -128,7 +128,8 @@ def _explained(host: str):
     except oslo_messaging.RemoteError as why:
         raise Refused(
             f'nova-rt-compute on {host} could not do it ({why.exc_type}): see '
-            'its log, and upgrade it if it is older than this.') from None
+            'its log, and upgrade it if it is older than this. What it has '
+            'begun it undoes when it starts.') from None
 
 
 def _fetched(context: nova_context.RequestContext,

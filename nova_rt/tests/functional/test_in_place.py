@@ -241,6 +241,16 @@ class TestWithoutRoomForBoth(InPlaceTestCase):
         other = self.boot(self.make_flavor(85, 4))
         self.assert_settled(self.server, other)
 
+    def test_on_a_host_that_offers_less_than_promised_nothing_is_changed(
+            self):
+        self.start('host1', (bandwidth.BW_UNIT // 4,) * 4)
+        self.api.post_server_action(self.server['id'], {
+            'resize': {'flavorRef': self.make_flavor(40, 2)}})
+        self._wait_for_migration_status(self.server, ['error'])
+        self._wait_for_state_change(self.server, 'ACTIVE')
+        self.assert_runs_on()
+        self.assert_applied(50, 50, 0, 0)
+
     def test_a_claim_that_comes_too_late_leaves_all_as_it_was(self):
         tracker = self.computes['host1'].manager.rt
         check = tracker._check_in_place
