@@ -7,6 +7,8 @@ the new reservation, or the old one again. What was interrupted is finished or
 taken back when the service starts.
 """
 
+import contextlib
+
 from nova import context as nova_context
 from nova import exception
 from nova import objects
@@ -190,14 +192,36 @@ class InPlaceManager(manager.ComputeManager):
                      context, self.host, expected_attrs=_ATTRIBUTES)
                  if in_place.begun(instance)]
         for instance in begun:
-            try:
+            with _logged(instance):
                 self.finish_interrupted(context, instance)
-            except Exception:
-                LOG.exception('The change in place that was interrupted '
-                              'could not be taken back: start the service '
-                              'again.', instance=instance)
+        for node in list(self.rt.compute_nodes):
+            self._take_back_unclaimed(context, node)
         if begun:
             self.update_available_resource(context)
+
+    def _take_back_unclaimed(self, context, node):
+        """Give servers back what their migrations took from them.
+
+        Nova forgets at start that a server was about to be resized, but not what
+        Placement has promised for it; in place, that may be less than the server
+        has.
+        """
+        for migration in objects.MigrationList \
+                .get_in_progress_by_host_and_node(context, self.host, node):
+            if (migration.status != 'pre-migrating'
+                    or migration.source_compute != self.host):
+                continue
+            try:
+                instance = objects.Instance.get_by_uuid(
+                    context, migration.instance_uuid, _ATTRIBUTES)
+            except exception.InstanceNotFound:
+                continue
+            if instance.host == self.host and instance.task_state is None \
+                    and not in_place.begun(instance):
+                with _logged(instance):
+                    self._revert_allocation(context, instance, migration)
+                    migration.status = 'error'
+                    migration.save()
 
     def finish_interrupted(self, context, instance):
         """Confirm, revert or undo a resize in place that was interrupted."""
@@ -213,3 +237,13 @@ class InPlaceManager(manager.ComputeManager):
         elif instance.task_state is not None or migration.status != 'finished':
             self._give_back(context, instance, migration)
             self._note_taken_back(instance, migration, 'error')
+
+
+@contextlib.contextmanager
+def _logged(instance):
+    """Go on with the next server if this one cannot be put in order."""
+    try:
+        yield
+    except Exception:
+        LOG.exception('What was interrupted could not be taken back: start '
+                      'the service again.', instance=instance)

@@ -3,11 +3,12 @@
 
 While a server is resized, Placement has its old allocation under the migration
 and is asked for a new one, so that both count. A change in place never has both:
-its host alone is asked, and only for what the new reservation has more.
+where there is no room for both, its host is asked for the difference only.
 """
 
 from __future__ import annotations
 
+import math
 import weakref
 
 from nova import context as nova_context
@@ -39,7 +40,7 @@ def stays(spec: objects.RequestSpec) -> bool:
 def ask_to_stay(context: nova_context.RequestContext,
                 spec: objects.RequestSpec,
                 wanted: reservation.Reservation) -> None:
-    """Ask only the server's host, and only for the difference, if that will do.
+    """Ask the server's host alone if the server can be changed there.
 
     Every other request is left as it is.
 
@@ -104,6 +105,11 @@ def _asks_for_more(spec: objects.RequestSpec) -> bool:
 
 def _ask(spec: objects.RequestSpec, node: objects.ComputeNode,
          left: dict[str, int], more: int) -> None:
+    spec.requested_destination.host = node.host
+    spec.requested_destination.node = node.hypervisor_hostname
+    _staying.add(spec)
+    if _fits_besides(spec.flavor, left):
+        return
     amounts = dict.fromkeys(_BASIC, 0) | {shares.RESOURCE_CLASS: more}
     if not more:
         # Placement has to be asked for something. What it is does not matter:
@@ -111,6 +117,13 @@ def _ask(spec: objects.RequestSpec, node: objects.ComputeNode,
         amounts[max(amounts, key=lambda name: left.get(name, 0))] = 1
     spec.flavor.extra_specs |= {
         f'resources:{name}': str(amount) for name, amount in amounts.items()}
-    spec.requested_destination.host = node.host
-    spec.requested_destination.node = node.hypervisor_hostname
-    _staying.add(spec)
+
+
+def _fits_besides(flavor: objects.Flavor, left: dict[str, int]) -> bool:
+    """Return whether the host has room for all that Nova asks for."""
+    needs = {
+        'VCPU': flavor.vcpus, 'MEMORY_MB': flavor.memory_mb,
+        'DISK_GB': (flavor.root_gb + flavor.ephemeral_gb
+                    + math.ceil(flavor.swap / 1024)),
+        shares.RESOURCE_CLASS: int(flavor.extra_specs[shares.EXTRA_SPEC])}
+    return all(left.get(name, 0) >= needed for name, needed in needs.items())

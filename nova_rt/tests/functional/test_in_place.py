@@ -243,7 +243,7 @@ class TestWithoutRoomForBoth(InPlaceTestCase):
 
     def test_on_a_host_that_offers_less_than_promised_nothing_is_changed(
             self):
-        self.start('host1', (bandwidth.BW_UNIT // 4,) * 4)
+        self.start('host1', (bandwidth.BW_UNIT // 5,) * 4)
         self.api.post_server_action(self.server['id'], {
             'resize': {'flavorRef': self.make_flavor(40, 2)}})
         self._wait_for_migration_status(self.server, ['error'])
@@ -451,6 +451,20 @@ class TestInterruptions(InPlaceTestCase):
                 'rt_in_place', self.instance_of(self.server).system_metadata))
         self.start('host1')
         self.assert_as_it_was()
+
+    def test_killed_before_the_claim_placement_has_the_old(self):
+        other = self.boot(self.make_flavor(95, 2))
+        before = self.whole_of(self.server)
+        with mock.patch('nova.compute.rpcapi.ComputeAPI.prep_resize') as lost:
+            self.api.post_server_action(self.server['id'], {
+                'resize': {'flavorRef': self.large}})
+            self.eventually(lambda: self.assertTrue(lost.called))
+        self.assertNotEqual(before, self.whole_of(self.server))
+        self.start('host1')
+        self.assertEqual(before, self.whole_of(self.server))
+        self.assertEqual('error', self.migration_of(self.server).status)
+        self.assert_settled(self.server, other)
+        self.assert_audited()
 
     def test_a_message_that_arrives_after_that_changes_nothing(self):
         held = []
