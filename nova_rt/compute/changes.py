@@ -30,6 +30,7 @@ _ATTRIBUTES = ['system_metadata', 'flavor', 'migration_context']
 # Nova itself forgets the first at start.
 _INTERRUPTED = (None, *task_states.resizing_states,
                 task_states.RESIZE_REVERTING)
+_MOVES = (fields.MigrationType.RESIZE, fields.MigrationType.MIGRATION)
 _START = fields.NotificationPhase.START
 _END = fields.NotificationPhase.END
 
@@ -209,6 +210,7 @@ class InPlaceManager(manager.ComputeManager):
         for migration in objects.MigrationList \
                 .get_in_progress_by_host_and_node(context, self.host, node):
             if (migration.status != 'pre-migrating'
+                    or migration.migration_type not in _MOVES
                     or migration.source_compute != self.host):
                 continue
             try:
