@@ -3,13 +3,24 @@
  * stress SECONDS SEED: everything that can change under the scheduler does,
  * at random, for that long. The kernel must not complain, and the bandwidth
  * of every CPU is afterwards what it was before.
+ *
+ * A SCHED_FIFO task may starve one of lower priority in its group, on any
+ * kernel, and if that is in an RCU read-side section, all who wait for the end
+ * of a grace period: those who move tasks between groups, or CPUs in and out.
+ * So each kind of change has a process of its own, and the one that ends the
+ * starvation, by other priorities and runtimes, waits for nobody.
  */
 #include "rtt.h"
+#include <sys/syscall.h>
 
 #define NR_GROUPS 4
 #define NR_TASKS 12
 
-static pid_t pids[NR_TASKS];
+static struct {
+	pid_t pids[NR_TASKS];
+	unsigned int steps;
+	volatile bool stop;
+} *run;
 static unsigned int seed;
 
 static unsigned int rnd(unsigned int n)
@@ -29,10 +40,6 @@ static void task_body(unsigned int i)
 	int64_t work = (1 + i % 4) * MS / 2;
 
 	for (;;) {
-		/*
-		 * Nobody runs for ever: what a task of higher priority keeps
-		 * from leaving an RCU reader would stall the whole machine.
-		 */
 		burn(work);
 		usleep(4000 * (1 + i % 5));
 		if (i % 4 == 1 && !fork())
@@ -45,12 +52,24 @@ static void task_body(unsigned int i)
 static void start_task(unsigned int i)
 {
 	char group[32];
+	pid_t pid = fork();
 
-	pids[i] = fork();
-	if (!pids[i])
+	if (!pid)
 		task_body(i);
+	run->pids[i] = pid;
 	name_of(rnd(NR_GROUPS), group);
-	cg_enter(group, pids[i]);
+	cg_enter(group, pid);
+}
+
+/* Put another task in the place of each one that was killed. */
+static void replace_tasks(void)
+{
+	pid_t pid = waitpid(-1, NULL, WNOHANG);
+	unsigned int i;
+
+	for (i = 0; pid > 0 && i < NR_TASKS; i++)
+		if (run->pids[i] == pid)
+			start_task(i);
 }
 
 static void write_file(const char *path, const char *text)
@@ -64,45 +83,51 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
+/* A task may be gone by now, and may not fit: both are fine. */
 static void change_task(void)
 {
-	unsigned int i = rnd(NR_TASKS);
 	static const int policies[] = { SCHED_FIFO, SCHED_RR, SCHED_OTHER };
-	char group[32];
+	pid_t pid = run->pids[rnd(NR_TASKS)];
+	unsigned long mask;
 
 	switch (rnd(6)) {
 	case 0:
-		set_cpu(pids[i], rnd(2) ? (int)rnd(nr_cpus()) : ANY_CPU);
+		mask = rnd(2) ? 1UL << rnd(nr_cpus()) : ~0UL;
+		syscall(SYS_sched_setaffinity, pid, sizeof(mask), &mask);
 		break;
 	case 1:
-		name_of(rnd(NR_GROUPS), group);
-		cg_enter(group, pids[i]);
+		set_deadline(pid, 1 * MS, 50 * MS);
 		break;
 	case 2:
-		set_deadline(pids[i], 1 * MS, 50 * MS);
-		break;
-	case 3:
-		kill(pids[i], SIGKILL);
-		waitpid(pids[i], NULL, 0);
-		start_task(i);
+		kill(pid, SIGKILL);
 		break;
 	default:
-		set_policy(pids[i], policies[rnd(3)], 0);
-		set_policy(pids[i], policies[rnd(2)], 1 + rnd(90));
+		set_policy(pid, policies[rnd(3)], 0);
+		set_policy(pid, policies[rnd(2)], 1 + rnd(90));
 	}
+}
+
+static void move_task(void)
+{
+	char group[32];
+
+	name_of(rnd(NR_GROUPS), group);
+	cg_enter(group, run->pids[rnd(NR_TASKS)]);
 }
 
 static void change_group(void)
 {
 	static const int periods[] = { 1000, 10000, 100000, 1000000 };
 	unsigned int g = rnd(NR_GROUPS), period = periods[rnd(4)];
+	unsigned int runtime = period / 100 * rnd(40);
 	char group[32];
 
 	name_of(g, group);
+	/* The runtime must never be longer than the period. */
+	cg_write(group, "cpu.rt_runtime_us", "%u", runtime);
 	cg_write(group, "cpu.rt_period_us", "%u", period);
+	cg_write(group, "cpu.rt_runtime_us", "%u", runtime);
 	if (rnd(2))
-		cg_write(group, "cpu.rt_runtime_us", "%u", period / 100 * rnd(40));
-	else
 		cg_write(group, "cpu.rt_multi_runtime_us", "%u %u",
 			 rnd(nr_cpus()), period / 100 * rnd(40));
 }
@@ -120,22 +145,80 @@ static void change_cpus(void)
 	}
 }
 
+/* What a process of its own does: one change after the other. */
+struct changer {
+	void (*change)(void);
+	unsigned int pause_us;
+	pid_t pid;
+};
+
+static void change_tasks_and_groups(void)
+{
+	if (rnd(8))
+		change_task();
+	else
+		change_group();
+}
+
+static void start_changer(struct changer *c, int64_t end)
+{
+	seed++;
+	c->pid = fork();
+	if (c->pid)
+		return;
+
+	set_policy(0, SCHED_FIFO, 99);
+	while (end ? now() < end : !run->stop) {
+		usleep(1000 + rnd(c->pause_us));
+		c->change();
+		__sync_fetch_and_add(&run->steps, 1);
+	}
+	_exit(0);
+}
+
+static void run_tasks(int64_t end)
+{
+	struct changer waits[] = {
+		{ .change = move_task, .pause_us = 50000 },
+		{ .change = change_cpus, .pause_us = 300000 },
+	};
+	struct changer never_waits = {
+		.change = change_tasks_and_groups, .pause_us = 20000,
+	};
+	unsigned int i;
+
+	for (i = 0; i < NR_TASKS; i++)
+		start_task(i);
+	for (i = 0; i < ARRAY_SIZE(waits); i++)
+		start_changer(&waits[i], end);
+	start_changer(&never_waits, 0);
+
+	while (now() < end) {
+		usleep(5000);
+		replace_tasks();
+	}
+	for (i = 0; i < ARRAY_SIZE(waits); i++)
+		waitpid(waits[i].pid, NULL, 0);
+	run->stop = true;
+	waitpid(never_waits.pid, NULL, 0);
+}
+
 static void settle(void)
 {
 	char path[80];
 	int i;
 
+	for (i = 0; i < NR_TASKS; i++) {
+		set_policy(run->pids[i], SCHED_OTHER, 0);
+		kill(run->pids[i], SIGKILL);
+	}
+	for (i = 0; i < NR_TASKS; i++)
+		waitpid(run->pids[i], NULL, 0);
 	for (i = 1; i < nr_cpus(); i++) {
 		sprintf(path, "/sys/devices/system/cpu/cpu%d/online", i);
 		write_file(path, "1");
 	}
 	write_file("/cs/cpuset.sched_load_balance", "1");
-	/* A task may wait on a CPU without runtime: take it out to kill it. */
-	for (i = 0; i < NR_TASKS; i++) {
-		kill(pids[i], SIGKILL);
-		cg_enter("", pids[i]);
-		waitpid(pids[i], NULL, 0);
-	}
 	if (cg_remove("s0/t") || cg_remove("s1/t") || cg_remove("s0") || cg_remove("s1"))
 		die("rmdir: %s", strerror(errno));
 }
@@ -143,14 +226,14 @@ static void settle(void)
 int stress_main(int argc, char **argv)
 {
 	char before[4096], after[4096], group[32];
-	int64_t end;
-	int i, steps = 0;
+	int i;
 
 	if (argc != 3)
 		die("stress SECONDS SEED");
 	if (!cg_has("cpu.rt_runtime_us"))
 		skip("no RT groups on this hierarchy");
 	seed = atoi(argv[2]);
+	run = shared(sizeof(*run));
 	bandwidth(before, sizeof(before));
 	for (i = 0; i < NR_GROUPS; i++) {
 		name_of(i, group);
@@ -158,19 +241,9 @@ int stress_main(int argc, char **argv)
 		if (cg_set_rt(group, i < 2 ? 30000 : 10000, 100000))
 			die("runtime of %s", group);
 	}
-	for (i = 0; i < NR_TASKS; i++)
-		start_task(i);
 
 	set_policy(0, SCHED_FIFO | SCHED_RESET_ON_FORK, 99);
-	for (end = now() + atoll(argv[1]) * SEC; now() < end; steps++) {
-		usleep(1000 + rnd(20000));
-		if (rnd(8))
-			change_task();
-		else if (rnd(3))
-			change_group();
-		else
-			change_cpus();
-	}
+	run_tasks(now() + atoll(argv[1]) * SEC);
 	settle();
 
 	for (i = 0; i < 100; i++) {
@@ -181,6 +254,6 @@ int stress_main(int argc, char **argv)
 	}
 	if (strcmp(before, after))
 		printf("before: %s\nafter: %s\n", before, after);
-	printf("%d steps\n", steps);
+	printf("%u steps\n", run->steps);
 	return strcmp(before, after) != 0;
 }
