@@ -6,15 +6,17 @@
  *
  * A SCHED_FIFO task may starve one of lower priority in its group, on any
  * kernel, and if that is in an RCU read-side section, all who wait for the end
- * of a grace period: those who move tasks between groups, or CPUs in and out.
- * So each kind of change has a process of its own, and the one that ends the
- * starvation, by other priorities and runtimes, waits for nobody.
+ * of a grace period: those who move tasks between groups or CPUs in and out,
+ * and for them those who change SCHED_DEADLINE tasks. So each kind of change
+ * has a process of its own, and those that end the starvation, by other
+ * priorities and runtimes, wait for nobody.
  */
 #include "rtt.h"
 #include <sys/syscall.h>
 
 #define NR_GROUPS 4
 #define NR_TASKS 12
+#define DEADLINE 6
 
 static struct {
 	pid_t pids[NR_TASKS];
@@ -96,15 +98,24 @@ static void change_task(void)
 		syscall(SYS_sched_setaffinity, pid, sizeof(mask), &mask);
 		break;
 	case 1:
-		set_deadline(pid, 1 * MS, 50 * MS);
-		break;
-	case 2:
 		kill(pid, SIGKILL);
 		break;
 	default:
+		if (sched_getscheduler(pid) == DEADLINE)
+			return;
 		set_policy(pid, policies[rnd(3)], 0);
 		set_policy(pid, policies[rnd(2)], 1 + rnd(90));
 	}
+}
+
+static void change_deadline(void)
+{
+	pid_t pid = run->pids[rnd(NR_TASKS)];
+
+	if (rnd(3))
+		set_deadline(pid, 1 * MS, 50 * MS);
+	else
+		set_policy(pid, SCHED_OTHER, 0);
 }
 
 static void move_task(void)
@@ -152,14 +163,6 @@ struct changer {
 	pid_t pid;
 };
 
-static void change_tasks_and_groups(void)
-{
-	if (rnd(8))
-		change_task();
-	else
-		change_group();
-}
-
 static void start_changer(struct changer *c, int64_t end)
 {
 	seed++;
@@ -178,29 +181,33 @@ static void start_changer(struct changer *c, int64_t end)
 
 static void run_tasks(int64_t end)
 {
-	struct changer waits[] = {
+	struct changer may_wait[] = {
 		{ .change = move_task, .pause_us = 50000 },
+		{ .change = change_deadline, .pause_us = 50000 },
 		{ .change = change_cpus, .pause_us = 300000 },
 	};
-	struct changer never_waits = {
-		.change = change_tasks_and_groups, .pause_us = 20000,
+	struct changer never_wait[] = {
+		{ .change = change_task, .pause_us = 20000 },
+		{ .change = change_group, .pause_us = 100000 },
 	};
 	unsigned int i;
 
 	for (i = 0; i < NR_TASKS; i++)
 		start_task(i);
-	for (i = 0; i < ARRAY_SIZE(waits); i++)
-		start_changer(&waits[i], end);
-	start_changer(&never_waits, 0);
+	for (i = 0; i < ARRAY_SIZE(may_wait); i++)
+		start_changer(&may_wait[i], end);
+	for (i = 0; i < ARRAY_SIZE(never_wait); i++)
+		start_changer(&never_wait[i], 0);
 
 	while (now() < end) {
 		usleep(5000);
 		replace_tasks();
 	}
-	for (i = 0; i < ARRAY_SIZE(waits); i++)
-		waitpid(waits[i].pid, NULL, 0);
+	for (i = 0; i < ARRAY_SIZE(may_wait); i++)
+		waitpid(may_wait[i].pid, NULL, 0);
 	run->stop = true;
-	waitpid(never_waits.pid, NULL, 0);
+	for (i = 0; i < ARRAY_SIZE(never_wait); i++)
+		waitpid(never_wait[i].pid, NULL, 0);
 }
 
 static void settle(void)
@@ -218,6 +225,8 @@ static void settle(void)
 		sprintf(path, "/sys/devices/system/cpu/cpu%d/online", i);
 		write_file(path, "1");
 	}
+	/* A task that leaves SCHED_DEADLINE meanwhile is missed: count again. */
+	write_file("/cs/cpuset.sched_load_balance", "0");
 	write_file("/cs/cpuset.sched_load_balance", "1");
 	if (cg_remove("s0/t") || cg_remove("s1/t") || cg_remove("s0") || cg_remove("s1"))
 		die("rmdir: %s", strerror(errno));
