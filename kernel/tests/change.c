@@ -24,17 +24,20 @@ struct hog {
 
 static void start_hog(const char *group, int cpu, struct hog *hog)
 {
-	hog->pid = fork();
-	if (!hog->pid) {
+	pid_t pid = fork();
+
+	if (!pid) {
 		while (!hog->stop) {
 			relax();
 			hog->cpu = cputime();
 		}
 		_exit(0);
 	}
-	if (cg_enter(group, hog->pid) || set_policy(hog->pid, SCHED_FIFO, 10))
+	/* Not by the child: what it wrote would be for all to see. */
+	hog->pid = pid;
+	if (cg_enter(group, pid) || set_policy(pid, SCHED_FIFO, 10))
 		die("hog in %s", group);
-	set_cpu(hog->pid, cpu);
+	set_cpu(pid, cpu);
 }
 
 static int64_t used(struct hog *hogs)
