@@ -76,7 +76,6 @@ RESIZE = (
     Point('before', f'{_HIERARCHY}.apply'),
     Point('after', f'{_HIERARCHY}.apply'),
     Point('after', f'{_DRIVER}.change_reservation'),
-    Point('before', f'{_MANAGER}._set_instance_info'),
     Point('after', f'{_CHANGES}._change_in_place'),
 )
 
