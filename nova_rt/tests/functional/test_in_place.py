@@ -252,6 +252,8 @@ class TestWithoutRoomForBoth(InPlaceTestCase):
         self.assert_applied(50, 50, 0, 0)
 
     def test_a_claim_that_comes_too_late_leaves_all_as_it_was(self):
+        other = self.boot(self.make_flavor(95, 2))
+        self.pids = self.pids_on('host1')
         tracker = self.computes['host1'].manager.rt
         check = tracker._check_in_place
         full = tracker.driver.reservations.empty
@@ -263,7 +265,9 @@ class TestWithoutRoomForBoth(InPlaceTestCase):
         with mock.patch.object(tracker, '_check_in_place', too_late):
             fault = self.refused_resize(self.make_flavor(80, 2))
         self.assertIn('no room any more', fault)
-        self.assert_as_it_was()
+        self.assert_runs_on()
+        self.assertEqual((0, 1), self.pcpus_of(self.server))
+        self.assert_settled(self.server, other)
 
 
 class TestNovasWay(InPlaceTestCase):
