@@ -7,7 +7,7 @@
  * A SCHED_FIFO task may starve one of lower priority in its group, on any
  * kernel, and if that is in an RCU read-side section, all who wait for the end
  * of a grace period: those who move tasks between groups or CPUs in and out,
- * and for them those who change SCHED_DEADLINE tasks. So each kind of change
+ * and for them those who touch SCHED_DEADLINE tasks. So each kind of change
  * has a process of its own, and those that end the starvation, by other
  * priorities and runtimes, wait for nobody.
  */
@@ -37,6 +37,20 @@ static void name_of(unsigned int g, char *name)
 	sprintf(name, g < 2 ? "s%u" : "s%u/t", g % 2);
 }
 
+/*
+ * Leave SCHED_DEADLINE or enter it. Only a task itself may: on any kernel, the
+ * bandwidth of one that is just being woken on another CPU is counted twice.
+ */
+static void change_own_class(void)
+{
+	if (sched_getscheduler(0) == DEADLINE) {
+		set_policy(0, SCHED_OTHER, 0);
+	} else {
+		set_cpu(0, ANY_CPU);
+		set_deadline(0, 1 * MS, 50 * MS);
+	}
+}
+
 static void task_body(unsigned int i)
 {
 	int64_t work = (1 + i % 4) * MS / 2;
@@ -48,6 +62,8 @@ static void task_body(unsigned int i)
 			_exit(0);
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
+		if (i % 4 == 2)
+			change_own_class();
 	}
 }
 
@@ -106,16 +122,6 @@ static void change_task(void)
 		set_policy(pid, policies[rnd(3)], 0);
 		set_policy(pid, policies[rnd(2)], 1 + rnd(90));
 	}
-}
-
-static void change_deadline(void)
-{
-	pid_t pid = run->pids[rnd(NR_TASKS)];
-
-	if (rnd(3))
-		set_deadline(pid, 1 * MS, 50 * MS);
-	else
-		set_policy(pid, SCHED_OTHER, 0);
 }
 
 static void move_task(void)
@@ -183,7 +189,6 @@ static void run_tasks(int64_t end)
 {
 	struct changer may_wait[] = {
 		{ .change = move_task, .pause_us = 50000 },
-		{ .change = change_deadline, .pause_us = 50000 },
 		{ .change = change_cpus, .pause_us = 300000 },
 	};
 	struct changer never_wait[] = {
@@ -213,7 +218,8 @@ static void run_tasks(int64_t end)
 /* End @pid without waiting for what a group's budget still lets it do. */
 static void end_task(pid_t pid)
 {
-	set_policy(pid, SCHED_OTHER, 0);
+	if (sched_getscheduler(pid) != DEADLINE)
+		set_policy(pid, SCHED_OTHER, 0);
 	kill(pid, SIGKILL);
 }
 
