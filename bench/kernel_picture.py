@@ -70,7 +70,9 @@ def _response_times(axis: Any, cases: list[kernel.Case]) -> None:
 
 
 def _pipeline(axis: Any, cases: list[kernel.Case]) -> None:
-    names = {'group': 'one group', 'deadline': 'a reservation per thread'}
+    names = {'group': 'one group', 'deadline': 'a reservation per thread',
+             'group-buffered': 'one group, two buffers',
+             'deadline-buffered': 'per thread, two buffers'}
     for case in _find(cases, 1, 'pipeline'):
         if case.kernel != 'ours':
             continue
@@ -78,7 +80,7 @@ def _pipeline(axis: Any, cases: list[kernel.Case]) -> None:
             pairs = [each.split(':') for each in case.data.get(key, [])]
             axis.plot([int(percent) for percent, _ in pairs],
                       [int(late) for _, late in pairs], 'o-', ms=4,
-                      color=style.colour(2 * index), label=label)
+                      color=style.colour(index), label=label)
     axis.set(xlabel='% of the CPU reserved', ylabel='periods that were late',
              title='Audio pipeline of three threads')
     axis.legend(loc='upper right')
