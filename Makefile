@@ -5,7 +5,7 @@ PYTHON ?= /usr/bin/python3
 MODE ?= auto
 KEEP ?=
 
-.PHONY: help demo test test-kernel test-mano test-tempest unit tacker functional kolla e2e pep8 mypy bench docs clean
+.PHONY: help demo test test-kernel test-mano test-tempest unit tacker functional kolla nova33 e2e pep8 mypy bench dist docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
@@ -20,9 +20,13 @@ test:  ## run all tests; the last line counts them
 	@.venv/bin/python tools/run-tests pep8 mypy unit tacker functional kolla e2e \
 	    mano tempest kernel docs
 
-unit tacker functional kolla pep8 mypy:  ## run one kind of check
+unit tacker functional pep8 mypy:  ## run one kind of check
 	@PYTHON=$(PYTHON) tools/prepare
 	@.venv/bin/tox run -e nova,$@
+
+kolla nova33:  ## check Kolla's images and roles; run functional on Nova 33
+	@PYTHON=$(PYTHON) tools/prepare
+	@.venv/bin/tox run -e $@
 
 e2e bench:  ## run the end-to-end tests, or measure, on a real stack (root)
 	@PYTHON=$(PYTHON) tools/prepare stack
@@ -39,6 +43,10 @@ test-tempest:  ## run the tempest tests on a real stack (root)
 test-kernel:  ## build our kernel and test it in QEMU, beside the stock one
 	@kernel/test
 
+dist:  ## build the wheels into dist
+	@PYTHON=$(PYTHON) tools/prepare
+	@.venv/bin/tox run -e $@
+
 docs:  ## build documentation and release notes into doc/build
 	@PYTHON=$(PYTHON) tools/prepare docs
 	@.venv/bin/tox run -e nova,$@
@@ -47,4 +55,4 @@ clean:  ## stop what was left running, remove what was built
 	@for dir in run/*/site.json; do \
 	    [ ! -e "$$dir" ] || .tox/nova/bin/python -m stack \
 	        --run-dir "$${dir%/site.json}" down; done
-	rm -rf .venv .tox build doc/build releasenotes/build run *.egg-info
+	rm -rf .venv .tox build dist doc/build releasenotes/build run *.egg-info

@@ -28,10 +28,7 @@ def read_nova_conf(files: Sequence[str] = (),
     """
     # Late: "--help" should not wait for Nova.
     from nova import config
-    from nova import objects
     import nova.conf
-    from nova.db.api import api as api_db
-    from nova.db.main import api as main_db
 
     import nova_rt.conf
 
@@ -41,6 +38,17 @@ def read_nova_conf(files: Sequence[str] = (),
     argv += [f'--config-file={name}' for name in files]
     argv += [f'--config-dir={name}' for name in directories]
     config.parse_args(argv, configure_db=False)
+    use_databases()
+
+
+def use_databases() -> None:
+    """Let Nova's library use the databases that nova.conf names."""
+    from nova import objects
+    import nova.conf
+    from nova.db.api import api as api_db
+    from nova.db.main import api as main_db
+
+    conf = nova.conf.CONF
     for group in ('api_database', 'database'):
         # A service waits for a database that is away; a person would wonder.
         conf.set_override('max_retries', 0, group=group)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-rt-status: whether a deployment is ready for this nova-rt.
+
+``nova-rt-status upgrade check`` is to be run where nova-api is, after the new
+packages are installed and before services are restarted. Its exit status is
+that of every ``STATUS upgrade check`` of OpenStack: 0 success, 1 warning, 2
+failure, 255 if it could not be run.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+import sys
+
+# Before anything else of Nova: it says how Nova runs.
+from nova_rt.cmd import manage_base  # isort: skip
+
+from nova import config
+from nova import version
+import nova.conf
+from oslo_config import cfg
+from oslo_upgradecheck import upgradecheck
+
+from nova_rt.api import paste_ini
+import nova_rt.conf
+from nova_rt.db import cells
+from nova_rt.db import history
+from nova_rt.db import problems
+
+FILTER = 'RTShareFilter'
+WEIGHER = 'nova_rt.filters.rt_share_weigher.RTShareWeigher'
+
+
+def _result(code: upgradecheck.Code, details: str | None = None,
+            ) -> upgradecheck.Result:
+    return upgradecheck.Result(code, details)
+
+
+class Checks(upgradecheck.UpgradeCommands):
+    """What is looked at; each method is one check."""
+
+    def release(self) -> upgradecheck.Result:
+        """Whether Nova is one that nova-rt-compute starts with."""
+        # Late: it imports what only a compute service needs.
+        from nova_rt.compute import nova_hooks
+
+        try:
+            nova_hooks.check_release(version.version_string())
+            for name, parameters in nova_hooks.EXPECTED.items():
+                nova_hooks.check_signature(name, parameters)
+        except nova_hooks.UnknownNova as why:
+            return _result(upgradecheck.Code.FAILURE, str(why))
+        return _result(upgradecheck.Code.SUCCESS)
+
+    def columns(self) -> upgradecheck.Result:
+        """Whether every cell's database has the newest columns."""
+        old = []
+        try:
+            manage_base.use_databases()
+            for cell in cells.every():
+                with cell.connection() as connection:
+                    if history.revision(connection) != history.head():
+                        old.append(cell.name)
+        except (problems.Problem, *problems.DATABASE_ERRORS) as why:
+            return _result(
+                upgradecheck.Code.FAILURE, f'{problems.sentence(why)}.')
+        if old:
+            return _result(
+                upgradecheck.Code.WARNING,
+                f'Cells without the newest columns: {", ".join(old)}; run '
+                '"nova-rt-manage db upgrade". Nothing else needs them.')
+        return _result(upgradecheck.Code.SUCCESS)
+
+    def paste(self) -> upgradecheck.Result:
+        """Whether our filter is in nova-api's pipelines."""
+        name = nova.conf.CONF.wsgi.api_paste_config
+        path = Path(nova.conf.CONF.find_file(name) or name)
+        try:
+            text = path.read_text()
+            missing = paste_ini.added(text) != text
+        except OSError as why:
+            return _result(
+                upgradecheck.Code.WARNING,
+                f'{path} cannot be read: {why.strerror}. Run this where '
+                'nova-api is.')
+        except paste_ini.NoPipeline as why:
+            return _result(upgradecheck.Code.WARNING, f'{path}: {why}')
+        if missing:
+            return _result(
+                upgradecheck.Code.WARNING,
+                f'The filter is missing in {path}, or not last: bad hints are '
+                f'not refused. Run "nova-rt-manage paste add {path}".')
+        return _result(upgradecheck.Code.SUCCESS)
+
+    def scheduler(self) -> upgradecheck.Result:
+        """Whether the scheduler loads our filter and weigher."""
+        conf = nova.conf.CONF.filter_scheduler
+        if FILTER not in conf.enabled_filters:
+            return _result(
+                upgradecheck.Code.WARNING,
+                f'[filter_scheduler] enabled_filters has no {FILTER}: '
+                'Placement is not asked for shares, and servers are built in '
+                'vain. Look at the nova.conf of nova-scheduler.')
+        if not any(each.endswith(f'.{FILTER}')
+                   for each in conf.available_filters):
+            return _result(
+                upgradecheck.Code.FAILURE,
+                f'[filter_scheduler] available_filters has no {FILTER}: '
+                'nova-scheduler does not start.')
+        if WEIGHER not in conf.weight_classes:
+            return _result(
+                upgradecheck.Code.WARNING,
+                f'[filter_scheduler] weight_classes has no {WEIGHER}: any '
+                'host with room may be chosen.')
+        return _result(upgradecheck.Code.SUCCESS)
+
+    _upgrade_checks = (
+        ('Release of Nova', release),
+        ('Columns in the cells\' databases', columns),
+        ('Filter of nova-api', paste),
+        ('Filter of nova-scheduler', scheduler),
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the checks; return the exit status."""
+    conf = nova.conf.CONF
+    nova_rt.conf.register_opts(conf)
+    upgradecheck.register_cli_options(conf, Checks())
+    # It looks there for the option --json. Its own main() would not read
+    # nova.conf as Nova does.
+    upgradecheck.CONF = conf
+    try:
+        config.parse_args(
+            ['nova-rt-status', *(sys.argv[1:] if argv is None else argv)],
+            configure_db=False, prog='nova-rt-status')
+    except (cfg.Error, OSError) as why:
+        print(f'The configuration cannot be read: {why}', file=sys.stderr)
+        return 255
+    return upgradecheck.run(conf)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What outsiders' CI runs is what the Makefile has."""
+
+import pathlib
+import re
+
+import pytest
+import yaml
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+def makefile_targets():
+    text = (ROOT / 'Makefile').read_text()
+    return {name for line in re.findall(r'^([a-z0-9 -]+):.*##', text,
+                                        re.MULTILINE)
+            for name in line.split()}
+
+
+def zuul():
+    jobs = yaml.safe_load((ROOT / '.zuul.d/jobs.yaml').read_text())
+    return {each['job']['name']: each['job'] for each in jobs}
+
+
+def zuul_targets():
+    return [job['vars']['targets'].split() for job in zuul().values()
+            if 'vars' in job]
+
+
+def github_targets():
+    workflow = yaml.safe_load(
+        (ROOT / '.github/workflows/ci.yml').read_text())
+    matrix = workflow['jobs']['make']['strategy']['matrix']
+    return [each.split() for each in matrix['targets']]
+
+
+@pytest.mark.parametrize('targets', [zuul_targets, github_targets])
+def test_only_targets_of_the_makefile_are_called(targets):
+    called = {name for each in targets() for name in each}
+    assert called <= makefile_targets()
+
+
+def test_zuul_and_github_run_the_same():
+    assert sorted(zuul_targets()) == sorted(github_targets())
+
+
+def test_they_run_at_least_what_make_test_does():
+    text = (ROOT / 'Makefile').read_text()
+    listed = re.search(r'tools/run-tests ((?:.|\\\n)*?)\n\n', text)[1]
+    ours = {f'test-{name}' if name in ('mano', 'tempest') else name
+            for name in listed.replace('\\', ' ').split()}
+    called = {name for each in github_targets() for name in each}
+    assert ours <= called
+
+
+def test_zuuls_project_names_jobs_that_are_defined():
+    project, = yaml.safe_load((ROOT / '.zuul.d/project.yaml').read_text())
+    for pipeline in ('check', 'gate'):
+        assert {*project['project'][pipeline]['jobs']} <= {*zuul()}
+
+
+@pytest.mark.parametrize('key', ['run', 'post-run'])
+def test_a_jobs_playbook_exists(key):
+    for job in zuul().values():
+        if key in job:
+            assert (ROOT / job[key]).exists()
