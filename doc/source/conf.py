@@ -17,7 +17,9 @@ extensions = [
     'openstackdocstheme',
     'oslo_config.sphinxext',
     'sphinx.ext.autodoc',
+    'cliff.sphinxext',
     'operations',
+    'programs',
     'refusal',
 ]
 autodoc_member_order = 'bysource'

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The directives ``help-of`` and ``columns``: what code says of itself."""
+
+import argparse
+import importlib
+import os
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+
+from nova_rt.db.migrations.versions import c1f0a87d52e3_share_and_times as newest
+
+UNITS = {'rt_share': 'CPUs', 'rt_share_used': 'CPUs',
+         'rt_runtime_us': 'µs', 'rt_period_us': 'µs'}
+
+
+def helps(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
+    """Return what ``--help`` says of a program and of its commands."""
+    found = [(parser.prog, parser.format_help())]
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                found += helps(command)
+    return found
+
+
+class Program(Directive):
+    """Writes the help of a program; ``module:function`` makes its parser."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return a paragraph for each command."""
+        # argparse fills lines as wide as the terminal.
+        os.environ['COLUMNS'] = '80'
+        module, _, function = self.arguments[0].partition(':')
+        parser = getattr(importlib.import_module(module), function)()
+        written: list[nodes.Node] = []
+        for _, text in helps(parser):
+            block = nodes.literal_block(text, text)
+            block['language'] = 'text'
+            written.append(block)
+        return written
+
+
+class Columns(Directive):
+    """Writes our columns as the newest migration has them."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return a list."""
+        listed = nodes.bullet_list()
+        for column in newest.COLUMNS:
+            text = nodes.paragraph()
+            text += nodes.literal('', f'{column.table}.{column.name}')
+            text += nodes.Text(
+                f', in {UNITS[column.name]}: {column.kind}, computed from ')
+            text += nodes.literal('', column.document)
+            text += nodes.Text(', ')
+            text += nodes.literal('', ' → '.join(column.path))
+            listed += nodes.list_item('', text)
+        return [listed]
+
+
+def setup(app) -> dict[str, bool]:
+    """Register both."""
+    app.add_directive('help-of', Program)
+    app.add_directive('columns', Columns)
+    return {'parallel_read_safe': True}
