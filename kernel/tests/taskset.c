@@ -210,9 +210,11 @@ int taskset_main(int argc, char **argv)
 	sleep_until(begin - SEC / 10);
 	if (noise_us)
 		nr_noise = start_noise(noise, noise_us);
+	/* All jobs are done by then, or late: those starved must end, too. */
+	sleep_until(end);
+	stop_noise(noise, nr_noise);
 	for (i = 0; i < nr; i++)
 		waitpid(pids[i], NULL, 0);
-	stop_noise(noise, nr_noise);
 	set_policy(0, SCHED_OTHER, 0);
 	cg_remove("set");
 
