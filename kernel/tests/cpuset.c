@@ -17,6 +17,16 @@ static void write_to(const char *text, const char *fmt, int cpu)
 	close(fd);
 }
 
+/*
+ * What a SCHED_DEADLINE task had is given back some time after its end. A stock
+ * kernel that rebuilt the root domains in between gives back too much.
+ */
+static void balance(const char *text)
+{
+	usleep(500000);
+	write_to(text, "/cs/cpuset.sched_load_balance", 0);
+}
+
 void cpusets_make(void)
 {
 	char path[80], number[16];
@@ -30,7 +40,7 @@ void cpusets_make(void)
 		write_to("0", "/cs/cpu%d/cpuset.mems", cpu);
 		write_to(number, "/cs/cpu%d/cpuset.cpus", cpu);
 	}
-	write_to("0", "/cs/cpuset.sched_load_balance", 0);
+	balance("0");
 }
 
 void cpuset_enter(int cpu)
@@ -44,5 +54,5 @@ void cpuset_enter(int cpu)
 /* The folders stay, for the next time: their removal takes its time. */
 void cpusets_leave(void)
 {
-	write_to("1", "/cs/cpuset.sched_load_balance", 0);
+	balance("1");
 }
