@@ -9,6 +9,7 @@ what tempest wrote in ``tempest/`` of the run directory.
 import argparse
 import os
 from pathlib import Path
+import shutil
 import subprocess
 import sys
 
@@ -45,7 +46,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def run(site: Site, regex: str) -> int:
     """Run the tests one at a time, print and count them; return the status."""
     folder = site.rundir.path / 'tempest'
-    folder.mkdir(exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     config = folder / 'tempest.conf'
     ini.write(config, tempest_conf.configuration(site, folder))
     stream = folder / 'results.subunit'

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 HERE = pathlib.Path(__file__).parents[1] / 'ansible'
+ROOT = HERE.parents[1]
 BIN = pathlib.Path(sys.prefix) / 'bin'
 KOLLA_ANSIBLE = pathlib.Path(sys.prefix) / 'share/kolla-ansible/ansible'
 PLAYBOOKS = ('nova-rt-prepare.yml', 'nova-rt-database.yml')
@@ -49,7 +50,8 @@ def test_a_playbook_has_valid_syntax(playbook):
 
 def test_ansible_lint_finds_nothing():
     done = subprocess.run(
-        (BIN / 'ansible-lint', '--offline', '-q', HERE), cwd=HERE.parents[1],
+        (BIN / 'ansible-lint', '--offline', '-q', HERE, ROOT / 'playbooks'),
+        cwd=ROOT,
         capture_output=True, text=True,
         env={**os.environ, 'PATH': f'{BIN}:{os.environ["PATH"]}'})
     assert done.returncode == 0, done.stdout + done.stderr
