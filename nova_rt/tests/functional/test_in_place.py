@@ -73,6 +73,10 @@ class InPlaceTestCase(cloud.CloudTestCase):
         self._wait_for_migration_status(self.server, ['error'])
         self._wait_for_server_parameter(self.server, {
             'status': 'ACTIVE', 'OS-EXT-STS:task_state': None})
+        # Nova notes it last.
+        self.eventually(lambda: self.assertIsNotNone(
+            objects.InstanceFault.get_latest_for_instance(
+                self.cell_context(), self.server['id'])))
         return self.fault_of(self.server)
 
 
