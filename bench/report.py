@@ -27,8 +27,10 @@ def line(found: measure.Measurement) -> str:
     ours = found.ours
     row = (f'{found.name:48} {ours.median:9.2f} {ours.min:9.2f} '
            f'{ours.max:9.2f} {found.unit}')
-    if found.theirs and found.ratio:
-        row += (f' {found.theirs.median:9.2f} {found.ratio.median:7.3f} '
+    if found.theirs:
+        row += f' {found.theirs.median:9.2f}'
+    if found.ratio:
+        row += (f' {found.ratio.median:7.3f} '
                 f'({found.ratio.min:6.3f} {found.ratio.max:6.3f})')
     for aim in found.aims:
         row += f'  {aim.text}: {"met" if aim.met else "MISSED"}'
