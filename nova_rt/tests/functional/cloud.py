@@ -77,6 +77,11 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
         return super()._wait_for_server_parameter(
             server, expected_params, max(max_retries, PATIENCE), **kwargs)
 
+    def _wait_for_migration_status(self, server, expected_statuses):
+        return self.eventually(
+            lambda: super(CloudTestCase, self)._wait_for_migration_status(
+                server, expected_statuses))
+
     def start(self, host, capacity=None, **kwargs):
         """Start a compute service, again if there is one of this host.
 
