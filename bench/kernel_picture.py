@@ -52,7 +52,7 @@ def _shares(axis: Any, cases: list[kernel.Case]) -> None:
     axis.set(yticks=range(len(_SHOWN)), yticklabels=_SHOWN,
              xlabel='% of one CPU', title='What a group got')
     axis.invert_yaxis()
-    axis.legend(loc='lower right')
+    axis.legend(loc='center right')
 
 
 def _response_times(axis: Any, cases: list[kernel.Case]) -> None:
@@ -83,4 +83,5 @@ def _pipeline(axis: Any, cases: list[kernel.Case]) -> None:
                       color=style.colour(index), label=label)
     axis.set(xlabel='% of the CPU reserved', ylabel='periods that were late',
              title='Audio pipeline of three threads')
-    axis.legend(loc='upper right')
+    axis.set_ylim(top=1.45 * axis.get_ylim()[1])  # Room for the legend.
+    axis.legend(loc='upper right', ncols=2, fontsize=9)

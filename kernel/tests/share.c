@@ -11,7 +11,8 @@
  *   e:index:percent[:tolerance]          what the task of that index gets
  *   N                                    tasks never let another virtual CPU run
  *
- * Percent is of one CPU; the tolerance is in percentage points. Each task
+ * Percent is of one CPU; the tolerance is in percentage points, of each CPU that
+ * the tasks may use: a sum over four may be off by four times as much. Each task
  * notes its own accounted time when a common instant passes, at the beginning
  * and whole periods later; so both ends are at the same phase of the period.
  *
@@ -72,7 +73,7 @@ static void make_group(char *spec)
 {
 	struct group *g = &groups[nr_groups++];
 	char *list, *one;
-	int n = 0, err;
+	int n = 0, i, err;
 
 	g->name = strsep(&spec, ":");
 	list = strsep(&spec, "/");
@@ -89,6 +90,8 @@ static void make_group(char *spec)
 	if (!err)
 		err = n > 1 ? cg_set_rt_cpus(g->name, g->runtime, n, g->period) :
 			      cg_set_rt(g->name, g->runtime[0], g->period);
+	for (i = 1; n == 1 && i < MAX_CPUS; i++)
+		g->runtime[i] = g->runtime[0];
 	if (err)
 		die("group %s: %s", g->name, strerror(err));
 }
@@ -201,6 +204,21 @@ static double group_percent(const char *name, int cpu)
 	return sum;
 }
 
+/* On how many CPUs the tasks of a group can run. */
+static int cpus_of(const char *name)
+{
+	int i, cpu, nr = 0, g = group_of(name);
+	bool can[MAX_CPUS] = { false };
+
+	for (i = 0; i < nr_tasks; i++)
+		for (cpu = 0; cpu < nr_cpus() && !strcmp(tasks[i].group, name); cpu++)
+			can[cpu] |= (tasks[i].cpu == cpu || tasks[i].cpu == ANY_CPU) &&
+				    groups[g].runtime[cpu];
+	for (cpu = 0; cpu < nr_cpus(); cpu++)
+		nr += can[cpu];
+	return nr;
+}
+
 static void judge(const char *what, double got, double want, double tol)
 {
 	double off = got > want ? got - want : want - got;
@@ -214,7 +232,7 @@ static void expect(char kind, char *spec)
 {
 	char *who = strsep(&spec, ":"), what[80];
 	int cpu = ANY_CPU;
-	double want, got;
+	double want, got, tol;
 
 	snprintf(what, sizeof(what), "%s", who);
 	if (kind == 'C') {
@@ -223,7 +241,8 @@ static void expect(char kind, char *spec)
 	}
 	got = kind == 'e' ? percent(atoi(who), cpu) : group_percent(who, cpu);
 	want = atof(strsep(&spec, ":"));
-	judge(what, got, want, spec ? atof(spec) : tolerance);
+	tol = kind == 'E' ? tolerance * cpus_of(who) : tolerance;
+	judge(what, got, want, spec ? atof(spec) : tol);
 }
 
 static void judge_gaps(void)
