@@ -31,8 +31,6 @@ _ATTRIBUTES = ['system_metadata', 'flavor', 'migration_context']
 # As nova.compute.resource_tracker has them: the states in which a migration
 # that is not over says where a server is.
 _MOVING = task_states.resizing_states + task_states.rebuild_states
-_OVER = ('confirmed', 'reverted', 'failed', 'completed', 'cancelled', 'done',
-         'error')
 
 
 def servers_on(context: nova_context.RequestContext,
@@ -89,6 +87,11 @@ def _settled(instance: objects.Instance, host: str) -> audit.Server:
     wanted = _wanted(instance.flavor)
     holding = held.holding_of(instance)
     idle = instance.task_state is None
+    if vm_states.allow_resource_removal(
+            vm_state=instance.vm_state, task_state=instance.task_state):
+        # It has gone, though whatever took it away died before it said so.
+        return audit.Server(
+            instance.uuid, promises={instance.uuid: 0} if idle else None)
     builds = instance.vm_state == vm_states.BUILDING
     share = holding.reservation.share if holding else 0
     return audit.Server(
@@ -159,10 +162,10 @@ def _business(context: nova_context.RequestContext, consumer: str,
         migration = objects.Migration.get_by_uuid(context, consumer)
     except exception.MigrationNotFound:
         return None
-    if migration.status not in _OVER:
-        return True
+    # Its status alone says little: that of one whose nova-compute died stays.
     instance = _instance(context, migration.instance_uuid)
-    return instance is not None and instance.task_state is not None
+    return instance is not None and (
+        instance.task_state is not None or _is_moved_by(instance, migration))
 
 
 def _instance(context: nova_context.RequestContext,

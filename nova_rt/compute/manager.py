@@ -123,6 +123,11 @@ class RTComputeManager(hints.HintManager):
                 holding.reservation.share if holding else 0)
             raise
 
+    def _revert_instance_flavor_host_node(self, instance, migration):
+        """Switch the pCPUs in the same save that switches host and flavor."""
+        held.switch_side(instance, held.OLD)
+        super()._revert_instance_flavor_host_node(instance, migration)
+
     def _nil_out_instance_obj_host_and_node(self, instance):
         """A server on no host holds no pCPUs; saved with what follows."""
         super()._nil_out_instance_obj_host_and_node(instance)

@@ -69,6 +69,8 @@ EXPECTED = {
     'nova.compute.manager:ComputeManager._finish_resize':
         'self context instance migration disk_info image_meta bdms '
         'request_spec',
+    'nova.compute.manager:ComputeManager._revert_instance_flavor_host_node':
+        'self instance migration',
     'nova.compute.manager:ComputeManager._delete_stashed_flavor_info':
         'self instance',
     'nova.compute.manager:ComputeManager._resize_instance':

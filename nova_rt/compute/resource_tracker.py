@@ -254,8 +254,15 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         super().abort_instance_claim(context, instance, nodename)
 
     def drop_move_claim_at_dest(self, context, instance, migration):
-        """See base class; the server holds its old pCPUs again."""
-        held.switch_side(instance, held.OLD)
+        """See base class; the server holds nothing until it is back.
+
+        Its old pCPUs are those of its source. If it never arrives there, it
+        has no claim here to be started with.
+        """
+        if migration.source_compute == migration.dest_compute:
+            held.switch_side(instance, held.OLD)
+        else:
+            held.set_pcpus(instance, None)
         super().drop_move_claim_at_dest(context, instance, migration)
 
     def finish_evacuation(self, instance, node, migration):

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The audit on Nova's fixtures: it finds what was broken, and repairs it."""
 
+from nova import objects
+from nova.compute import vm_states
+
 from nova_rt import audit
 from nova_rt import bandwidth
 from nova_rt import shares
@@ -116,6 +119,30 @@ class TestAudit(cloud.CloudTestCase):
         self.assertEqual(audit.Kind.PLACEMENT_ORPHAN, drift.kind)
         self.assertEqual('', auditor.heal(drift))
         self.assert_settled(self.server, other)
+        self.assert_audited()
+
+    def test_the_promise_to_a_move_that_was_cut_off_is_taken_back(self):
+        """A migration stays in progress if its nova-compute dies."""
+        migration = objects.Migration(
+            self.cell_context(), instance_uuid=self.server['id'],
+            source_compute='host1', source_node='host1', status='migrating',
+            migration_type='migration')
+        migration.create()
+        self.allocate(5, consumer=migration.uuid)
+        self.heal(audit.Kind.PLACEMENT_ORPHAN)
+
+    def test_a_server_whose_offloading_was_cut_off_has_gone(self):
+        """Nova notes that first, and on which host it is none later."""
+        self._stop_server(self.server)
+        instance = self.instance_of(self.server)
+        instance.vm_state = vm_states.SHELVED_OFFLOADED
+        instance.save()
+        self._run_periodics()
+        auditor = self.auditor_of('host1')
+        (drift,) = auditor.look()
+        self.assertEqual((audit.Kind.PLACEMENT_EXCEEDS, ''),
+                         (drift.kind, auditor.heal(drift)))
+        self.assert_settled()
         self.assert_audited()
 
     def test_a_promise_to_somebody_nova_does_not_know_is_only_told(self):

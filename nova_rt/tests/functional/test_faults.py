@@ -5,7 +5,9 @@ import errno
 from unittest import mock
 
 from nova import exception
+from nova.compute import rpcapi
 
+from nova_rt import audit
 from nova_rt.tests.functional import cloud
 
 
@@ -141,6 +143,34 @@ class TestMovesThatFail(FaultsTestCase):
                 'resize': {'flavorRef': self.large}})
             self._wait_for_migration_status(self.server, ['error'])
         self.assert_settled(self.server)
+
+    def test_a_revert_that_never_arrives_holds_nothing_where_it_was(self):
+        others = self.boot_on('host2', self.make_flavor(30, 4))
+        self._resize_server(self.server, self.large)
+        with mock.patch.object(
+                rpcapi.ComputeAPI, 'finish_revert_resize') as lost:
+            self.api.post_server_action(
+                self.server['id'], {'revertResize': None})
+            self.eventually(lost.assert_called_once)
+        self.assert_ledgers([50, 50, 0, 0], [30] * 4)
+        self.admin_api.post_server_action(
+            self.server['id'], {'os-resetState': {'state': 'error'}})
+        self._run_periodics()
+        self.assert_ledgers([0] * 4, [30] * 4)
+        self.api.post_server_action(
+            self.server['id'], {'reboot': {'type': 'HARD'}})
+        self.eventually(lambda: self.assertIn(
+            'no claim on pCPUs', self.api.get_server(
+                self.server['id']).get('fault', {}).get('message', '')))
+        self.assert_ledgers([0] * 4, [30] * 4)
+        self.api.delete_server(self.server['id'])
+        self.eventually(lambda: self.assertEqual(
+            [others['id']], [each['id'] for each in self.api.get_servers()]))
+        auditor = self.auditor_of('host1')
+        (left,) = auditor.look()
+        self.assertEqual((audit.Kind.PLACEMENT_ORPHAN, ''),
+                         (left.kind, auditor.heal(left)))
+        self.assert_settled(others)
 
     def test_a_kernel_that_refuses_leaves_it_where_nova_does(self):
         kernel = self.kernel_of(self.computes['host2'])
