@@ -53,6 +53,16 @@ class FakeContainerDriver(fake.FakeDriver):
         spoken = detect.detect(self.kernel, len(capacity))
         self.reservations = virt_host.ReservationHost(
             spoken, shares.HostShares.empty(capacity))
+        self._reconcile()
+
+    def get_available_resource(self, nodename):
+        self._reconcile()
+        return super().get_available_resource(nodename)
+
+    def _reconcile(self):
+        self.reservations.reconcile(
+            (container.pid, container.copy)
+            for container in self.running().values() if container.copy)
 
     # By process, as the metadata of a domain.
     _copies: ClassVar[dict[int, ledger.Holding]] = {}
@@ -138,12 +148,16 @@ class FakeContainerDriver(fake.FakeDriver):
             self._start(instance)
 
     def _start(self, instance):
-        holding = held.holding_on(instance, self._host)
+        try:
+            holding = held.holding_on(instance, self._host)
+        except exception.InstanceDeployFailure:
+            self._note_end(instance)
+            raise
         if holding is None:
             return
         pid = next(_pids)
-        self.kernel.start(pid, f'machine/{instance.uuid}')
         self._copies[pid] = holding
+        self.kernel.start(pid, f'machine/{instance.uuid}')
         try:
             self.reservations.apply(pid, holding)
         except tree.KernelRefusal as why:
@@ -155,4 +169,9 @@ class FakeContainerDriver(fake.FakeDriver):
         for pid in [pid for pid, of in self.kernel.pids.items()
                     if of == group]:
             self.kernel.stop(pid)
+            self._note_end(instance)
             self.reservations.settle(group)
+
+    def _note_end(self, instance):
+        if instance.uuid in self.instances:
+            self.instances[instance.uuid].state = power_state.SHUTDOWN

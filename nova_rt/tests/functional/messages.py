@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The messages between Nova's services in a test, and what can befall them.
+
+oslo.messaging's fake driver looks for messages every 50 ms, and nobody can
+tell whether all have been dealt with; a service of Nova's fixtures can only be
+stopped, which waits until it has ended what it does. This fixture delivers at
+once, knows when nothing is in motion, loses messages and kills services.
+"""
+
+import contextlib
+import threading
+import time
+import types
+
+import fixtures
+import futurist._thread
+from nova import service
+from nova import thread_pool_factory
+from oslo_db.sqlalchemy import enginefacade
+from oslo_messaging._drivers import impl_fake
+from oslo_messaging.rpc import client as rpc_client
+from oslo_messaging.rpc import server as rpc_server
+import requests
+
+from nova_rt.tests import fake_kernel
+
+_PAUSE_S = 1
+
+class Killed(BaseException):
+    """The service whose thread this is has been killed.
+
+    No exception that Nova handles: nothing is rolled back or cleaned up.
+    """
+
+
+class Messages(fixtures.Fixture):
+    """Delivers messages at once, and knows what is on its way.
+
+    :ivar loses: called with the method of each cast: whether it is lost
+    """
+
+    def _setUp(self):
+        self.loses = lambda method: False
+        self._changed = threading.Condition()
+        self._changes = 0
+        self._working = 0
+        self._listeners = set()
+        self._thread = threading.local()
+        self._steps_left = {}
+        # Hundreds of threads wait; each looks in every second whether to end.
+        self.useFixture(fixtures.MockPatchObject(
+            futurist._thread.ThreadWorker, 'MAX_IDLE_FOR', 2))
+        self.useFixture(fixtures.MockPatchObject(
+            impl_fake, 'time', types.SimpleNamespace(
+                time=time.time, sleep=self._until_changed)))
+        for owner, name, instead in (
+                (impl_fake.FakeListener, '__init__', self._listen),
+                (impl_fake.FakeListener, 'stop', self._stop_listening),
+                (impl_fake.FakeExchange, 'deliver_message', self._deliver),
+                (impl_fake.FakeExchange, 'poll', self._poll),
+                (rpc_server.RPCServer, '_process_incoming', self._process),
+                (thread_pool_factory, 'spawn_on', self._spawn),
+                (service.Service, '_wait_rpc_server', self._await_end),
+                (rpc_client._BaseCallContext, 'cast', self._cast),
+                (impl_fake.FakeDriver, '_send', self._step_out),
+                (fake_kernel.FakeKernel, 'write', self._step_out),
+                (requests.Session, 'request', self._ask_other),
+                (enginefacade._TransactionContextManager,
+                 '_transaction_scope', self._transact)):
+            self._replace(owner, name, instead)
+
+    def _replace(self, owner, name, instead):
+        real = getattr(owner, name)
+        self.useFixture(fixtures.MockPatchObject(
+            owner, name,
+            lambda *args, **kwargs: instead(real, *args, **kwargs)))
+
+    # Whether anything is in motion
+
+    def rest(self, patience):
+        """Wait until all messages, and what they began, have been dealt with.
+
+        Messages to a service that does not run do not count.
+
+        :param patience: seconds
+        :returns: whether all came to rest in time
+        """
+        with self._changed:
+            return self._changed.wait_for(self._is_at_rest, patience)
+
+    def _is_at_rest(self):
+        return not self._working and not any(
+            map(_has_messages, self._listeners))
+
+    def _listen(self, real, listener, *args, **kwargs):
+        real(listener, *args, **kwargs)
+        with self._changed:
+            self._listeners.add(listener)
+
+    def _stop_listening(self, real, listener):
+        real(listener)
+        with self._changed:
+            self._listeners.discard(listener)
+            self._notify()
+
+    def _deliver(self, real, *args, **kwargs):
+        with self._changed:
+            real(*args, **kwargs)
+            self._notify()
+
+    def _poll(self, real, *args):
+        with self._changed:
+            if getattr(self._thread, 'seen', None) is None:
+                self._thread.seen = self._changes
+            found = real(*args)
+            if found[1] is not None:
+                self._working += 1
+            return found
+
+    def _until_changed(self, pause):
+        seen, self._thread.seen = self._thread.seen, None
+        with self._changed:
+            self._changed.wait_for(lambda: self._changes != seen, _PAUSE_S)
+
+    def _notify(self):
+        self._changes += 1
+        self._changed.notify_all()
+
+    def _process(self, real, server, incoming):
+        try:
+            with self._as(server.dispatcher.endpoints[0]._tracker):
+                real(server, incoming)
+        finally:
+            self._done()
+
+    def _spawn(self, real, executor, work, *args, **kwargs):
+        manager = self._manager
+
+        def wrapped(*args, **kwargs):
+            with self._as(manager):
+                return work(*args, **kwargs)
+        with self._changed:
+            self._working += 1
+        future = real(executor, wrapped, *args, **kwargs)
+        future.add_done_callback(lambda future: self._done())
+        return future
+
+    def _done(self):
+        with self._changed:
+            self._working -= 1
+            if not self._working:
+                self._changed.notify_all()
+
+    # What is lost, and who dies
+
+    def kill(self, manager, steps=0):
+        """Have a service die when it has taken some more steps.
+
+        A step is what others see: a transaction, a message, a request to
+        another service, a write to the kernel.
+        """
+        self._steps_left[manager] = steps
+
+    def spare(self, manager):
+        """Let a service live that was to die.
+
+        :returns: whether it was not too late
+        """
+        with self._changed:
+            if self._steps_left.get(manager) == 0:
+                return False
+            self._steps_left.pop(manager, None)
+            return True
+
+    def _await_end(self, real, ended, server, topic):
+        if self._steps_left.get(ended.manager) == 0:
+            # Its threads are dead, or as good as that.
+            server._work_executor.shutdown(wait=False)
+        else:
+            real(ended, server, topic)
+
+    def _cast(self, real, target, context, method, **kwargs):
+        if not self.loses(method):
+            real(target, context, method, **kwargs)
+
+    def _step(self):
+        manager = self._manager
+        with self._changed:
+            left = self._steps_left.get(manager)
+            if left == 0:
+                raise Killed(manager)
+            if left:
+                self._steps_left[manager] = left - 1
+
+    def _step_out(self, real, *args, **kwargs):
+        self._step()
+        return real(*args, **kwargs)
+
+    def _ask_other(self, real, *args, **kwargs):
+        self._step()
+        # Placement answers in the thread of who asks, and does not die.
+        with self._as(None):
+            return real(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def _transact(self, real, scope, context):
+        if scope._mode is enginefacade._WRITER:
+            self._step()
+        with real(scope, context) as resource:
+            yield resource
+
+    @property
+    def _manager(self):
+        return getattr(self._thread, 'manager', None)
+
+    @contextlib.contextmanager
+    def _as(self, manager):
+        before, self._thread.manager = self._manager, manager
+        try:
+            yield
+        finally:
+            self._thread.manager = before
+
+
+def _has_messages(listener):
+    for target in listener._targets:
+        exchange = listener._exchange_manager.get_exchange(target.exchange)
+        if target.server:
+            queue = exchange._get_server_queue(target.topic, target.server)
+        else:
+            queue = exchange._get_topic_queue(target.topic, listener._pool)
+        if queue:
+            return True
+    return False
