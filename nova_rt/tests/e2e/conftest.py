@@ -16,7 +16,8 @@ from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e import stacks
 from stack.services import libvirt
 
-_names = (f'e2e-{number}' for number in itertools.count(1))
+# Threads may take names at once, which no generator allows.
+_names = map('e2e-{}'.format, itertools.count(1))
 
 
 @pytest.fixture(scope='session')
@@ -66,3 +67,13 @@ def manage(stack):
             check=False)
         return done.returncode, done.stdout, done.stderr
     return run
+
+
+@pytest.fixture
+def no_quota(operator, user):
+    """Lets the user's project ask for as much as it likes."""
+    project = user.cloud.current_project_id
+    operator.compute.update_quota_set(
+        project, instances=-1, cores=-1, ram=-1)
+    yield
+    operator.compute.revert_quota_set(project)

@@ -143,13 +143,14 @@ class User:
 
         :raises AssertionError: if it is another one; with the fault.
         """
-        shown = until(lambda: self._at_rest(server),
+        shown = until(lambda: self.at_rest(server),
                       f'server {server} settles')
         assert shown.status == status, shown.fault
         return shown
 
-    def _at_rest(self, server: str
-                 ) -> openstack.compute.v2.server.Server | None:
+    def at_rest(self, server: str
+                ) -> openstack.compute.v2.server.Server | None:
+        """Return a server if no task is under way."""
         shown = self.show(server)
         busy = shown.task_state or shown.status in ('BUILD', 'REBOOT')
         return None if busy else shown
@@ -194,6 +195,13 @@ def nothing_held(kernel: dialect.Dialect) -> bool:
     return not tree.exists('machine') or not (
         any(kernel.read('machine').runtimes_us)
         or list(tree.children('machine')))
+
+
+def in_containers(kernel: dialect.Dialect) -> list[int]:
+    """Return by pCPU the bandwidth that all containers hold."""
+    budgets = [kernel.read(group) for group in kernel.tree.children('machine')]
+    return [sum(budget.bandwidths[pcpu] for budget in budgets)
+            for pcpu in range(kernel.count)]
 
 
 def ledger(stack: stack_cloud.Cloud) -> shares.HostShares:

@@ -51,16 +51,6 @@ def test_room_that_becomes_free_can_be_reserved_again(user, flavors):
     user.boot(flavors(140_000, vcpus=2))
 
 
-@pytest.fixture
-def no_quota(operator, user):
-    """Lets the user's project ask for as much as it likes."""
-    project = user.cloud.current_project_id
-    operator.compute.update_quota_set(
-        project, instances=-1, cores=-1, ram=-1)
-    yield
-    operator.compute.revert_quota_set(project)
-
-
 def test_more_servers_in_one_request_than_the_quota_are_refused_at_once(
         user, flavors):
     with pytest.raises(openstack.exceptions.ForbiddenException):

@@ -111,7 +111,7 @@ def ledger_covers(stack, kernel) -> bool:
     """
     most = bandwidth.to_bandwidth(*RESERVED)
     return all(below <= used <= most for below, used in zip(
-        in_containers(kernel), driver.ledger(stack).used, strict=True))
+        driver.in_containers(kernel), driver.ledger(stack).used, strict=True))
 
 
 def holds_what_runs(kernel) -> bool:
@@ -123,12 +123,5 @@ def holds_what_runs(kernel) -> bool:
     if not kernel.tree.exists('machine'):
         return True
     return all(0 <= above - below <= ROUNDING for above, below in zip(
-        kernel.read('machine').bandwidths, in_containers(kernel),
+        kernel.read('machine').bandwidths, driver.in_containers(kernel),
         strict=True))
-
-
-def in_containers(kernel) -> list[int]:
-    """Return by pCPU the bandwidth that all containers hold."""
-    budgets = [kernel.read(group) for group in kernel.tree.children('machine')]
-    return [sum(budget.bandwidths[pcpu] for budget in budgets)
-            for pcpu in range(kernel.count)]
