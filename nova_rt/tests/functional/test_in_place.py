@@ -52,8 +52,9 @@ class InPlaceTestCase(cloud.CloudTestCase):
             self.cell_context(), {'instance_uuid': server['id']})[-1]
 
     def assert_applied(self, *percents, host='host1'):
-        self.assertEqual([f'{percent}%' for percent in percents],
-                         self.applied_on(self.computes[host]))
+        self.eventually(lambda: self.assertEqual(
+            [f'{percent}%' for percent in percents],
+            self.applied_on(self.computes[host])))
 
     def assert_runs_on(self):
         """Assert that nothing was restarted."""
