@@ -78,9 +78,10 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
             server, expected_params, max(max_retries, PATIENCE), **kwargs)
 
     def _wait_for_migration_status(self, server, expected_statuses):
+        # Each look is one of five seconds.
         return self.eventually(
             lambda: super(CloudTestCase, self)._wait_for_migration_status(
-                server, expected_statuses))
+                server, expected_statuses), PATIENCE // 10)
 
     def start(self, host, capacity=None, **kwargs):
         """Start a compute service, again if there is one of this host.
@@ -170,13 +171,13 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
             self.cell_context(), node, compute.manager.driver.reservations,
             lambda: compute.manager.driver.running())
 
-    def eventually(self, check):
+    def eventually(self, check, tries=PATIENCE):
         """Repeat a check until it holds; the last failure is the test's.
 
         Nova answers before it is done. Its periodic tasks run only when a
         test runs them, so nothing that needs mending passes here.
         """
-        for _ in range(PATIENCE):
+        for _ in range(tries):
             try:
                 return check()
             except AssertionError:
