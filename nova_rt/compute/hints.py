@@ -41,14 +41,14 @@ class HintManager(changes.InPlaceManager):
         """
         @utils.synchronized(instance.uuid)
         def change():
-            fresh = _fetched(context, instance)
+            fresh = fetched(context, instance.uuid)
             wanted = reservation.Reservation(
                 runtime_us, period_us, fresh.flavor.vcpus)
             self._begin(context, fresh, wanted)
             try:
                 self._change(context, fresh)
             except Exception as why:
-                fresh = _fetched(context, instance)
+                fresh = fetched(context, instance.uuid)
                 self._undo(context, fresh)
                 raise exception.ResizeError(reason=str(why)) from None
             finally:
@@ -85,7 +85,7 @@ class HintManager(changes.InPlaceManager):
         except claims.NoRoomOnHost as why:
             raise exception.ResizeError(reason=str(why)) from None
         except exception.UnexpectedTaskStateError:
-            self.rt.settle_in_place(context, _fetched(context, instance))
+            self.rt.settle_in_place(context, fetched(context, instance.uuid))
             raise exception.ResizeError(
                 reason='another operation is under way') from None
 
@@ -126,6 +126,7 @@ class HintManager(changes.InPlaceManager):
                 reason=f'Placement has not enough left of {instance.node}')
 
 
-def _fetched(context, instance):
+def fetched(context, server):
+    """Return a server, by its uuid, with what its reservation is read from."""
     return objects.Instance.get_by_uuid(
-        context, instance.uuid, ['system_metadata', 'flavor'])
+        context, server, ['system_metadata', 'flavor'])

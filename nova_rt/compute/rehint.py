@@ -48,7 +48,7 @@ def change(context: nova_context.RequestContext, server: str,
     if mapping.cell_mapping is None:
         raise Refused('The server is on no host yet.')
     with nova_context.target_cell(context, mapping.cell_mapping) as cell:
-        instance = _fetched(cell, server)
+        instance = hints.fetched(cell, server)
         _finish(spec, instance)
         before = held.reservation_of(instance.flavor)
         if before is None:
@@ -58,7 +58,7 @@ def change(context: nova_context.RequestContext, server: str,
         if wanted != before:
             reservation.check_cap(wanted, cap)
             _call(cell, instance, wanted)
-            _finish(spec, _fetched(cell, server))
+            _finish(spec, hints.fetched(cell, server))
         elif times != reservation.Times():
             _store(spec, wanted)
         return wanted
@@ -130,9 +130,3 @@ def _explained(host: str):
             f'nova-rt-compute on {host} could not do it ({why.exc_type}): see '
             'its log, and upgrade it if it is older than this. What it has '
             'begun it undoes when it starts.') from None
-
-
-def _fetched(context: nova_context.RequestContext,
-             server: str) -> objects.Instance:
-    return objects.Instance.get_by_uuid(
-        context, server, ['system_metadata', 'flavor'])

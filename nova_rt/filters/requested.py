@@ -33,12 +33,20 @@ def servers(spec: objects.RequestSpec) -> int:
     """Return how many servers a request wants placed.
 
     The number in the request is that of its first scheduling: a server that
-    is moved later, for which Nova names the cell it is in, is one.
+    is moved later is one.
+    """
+    return 1 if moved(spec) else spec.num_instances
+
+
+def moved(spec: objects.RequestSpec) -> objects.Destination | None:
+    """Return where a server that is there already may go, None of a new one.
+
+    Nova names the cell that it is in.
     """
     destination = ('requested_destination' in spec
                    and spec.requested_destination)
-    moved = destination and 'cell' in destination and destination.cell
-    return 1 if moved else spec.num_instances
+    known = destination and 'cell' in destination and destination.cell
+    return destination if known else None
 
 
 def shares_of(host: host_manager.HostState,

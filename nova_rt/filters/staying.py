@@ -71,9 +71,8 @@ def ask_to_stay(context: nova_context.RequestContext,
 def _resized(context: nova_context.RequestContext, spec: objects.RequestSpec,
              ) -> tuple[objects.Instance, objects.ComputeNode] | None:
     """Return the server and its host if it could be resized in place."""
-    destination = ('requested_destination' in spec
-                   and spec.requested_destination)
-    if not (destination and 'cell' in destination and destination.cell):
+    destination = requested.moved(spec)
+    if destination is None:
         return None
     if ('host' in destination and destination.host) or _asks_for_more(spec):
         return None
