@@ -135,7 +135,8 @@ class Auditor:
         promises = self._servers[drift.subject].promises or {}
         healed = [self._promise(consumer, share)
                   for consumer, share in promises.items()]
-        return all(healed)
+        return all(healed) or (
+            drift.subject in promises and self._renew(drift.subject))
 
     def _take_back(self, drift: audit.Drift) -> bool:
         return self._promise(drift.subject, 0)
@@ -144,6 +145,11 @@ class Auditor:
         return promise.change(
             self._context, report.report_client_singleton(), consumer,
             self._node.uuid, share)
+
+    def _renew(self, server: str) -> bool:
+        return promise.renew(
+            self._context, report.report_client_singleton(),
+            self._instance(server), self._node.uuid)
 
 
 _HEALERS: dict[audit.Kind, Callable[[Auditor, audit.Drift], bool]] = {

@@ -6,6 +6,8 @@ from __future__ import annotations
 from keystoneauth1 import exceptions as ks_exc
 from nova import context as nova_context
 from nova import exception
+from nova import objects
+from nova.scheduler import utils
 from nova.scheduler.client import report
 from oslo_log import log as logging
 
@@ -43,6 +45,28 @@ def change(context: nova_context.RequestContext,
     if not here:
         del allocations[provider]
     return bool(client.put_allocations(context, consumer, payload))
+
+
+def renew(context: nova_context.RequestContext,
+          client: report.SchedulerReportClient, server: objects.Instance,
+          provider: str) -> bool:
+    """Have Placement promise a server all that its flavor asks for.
+
+    As ``nova-manage placement heal_allocations`` does, for one server, and
+    without what ports ask for.
+
+    :returns: whether Placement did; not if the server has an allocation
+    :raises ConsumerAllocationRetrievalFailed, AllocationUpdateFailed: if
+        Placement refuses
+    """
+    payload = client.get_allocs_for_consumer(context, server.uuid)
+    if payload['allocations']:
+        return False
+    resources = utils.resources_from_flavor(server, server.flavor)
+    return bool(client.put_allocations(context, server.uuid, {
+        'allocations': {provider: {'resources': resources}},
+        'project_id': server.project_id, 'user_id': server.user_id,
+        'consumer_generation': None}))
 
 
 def share_out(context: nova_context.RequestContext,

@@ -103,6 +103,17 @@ class TestAudit(cloud.CloudTestCase):
         self.allocate(1)
         self.heal(audit.Kind.PLACEMENT_LACKS)
 
+    def test_a_server_that_lost_its_whole_allocation_is_given_one(self):
+        """Nova takes it away where an evacuation from here was cut off."""
+        url = f'/allocations/{self.server["id"]}'
+        before = self.placement.get(url, version='1.28').body['allocations']
+        self.placement.delete(url, version='1.28')
+        self.heal(audit.Kind.PLACEMENT_LACKS)
+        after = self.placement.get(url, version='1.28').body['allocations']
+        self.assertEqual(*(
+            {provider: each['resources'] for provider, each in side.items()}
+            for side in (before, after)))
+
     def test_a_promise_too_large_is_corrected(self):
         self.allocate(3 * HALF)
         self.heal(audit.Kind.PLACEMENT_EXCEEDS)
