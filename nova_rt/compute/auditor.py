@@ -134,9 +134,9 @@ class Auditor:
     def _correct(self, drift: audit.Drift) -> bool:
         promises = self._servers[drift.subject].promises or {}
         healed = [self._promise(consumer, share)
+                  or self._renew(consumer, drift.subject)
                   for consumer, share in promises.items()]
-        return all(healed) or (
-            drift.subject in promises and self._renew(drift.subject))
+        return all(healed)
 
     def _take_back(self, drift: audit.Drift) -> bool:
         return self._promise(drift.subject, 0)
@@ -146,10 +146,15 @@ class Auditor:
             self._context, report.report_client_singleton(), consumer,
             self._node.uuid, share)
 
-    def _renew(self, server: str) -> bool:
+    def _renew(self, consumer: str, uuid: str) -> bool:
+        server = self._instance(uuid)
+        flavor = server.flavor
+        if consumer != uuid:
+            # A move, which has the old side; only a resize has another flavor.
+            flavor = server.old_flavor or flavor
         return promise.renew(
-            self._context, report.report_client_singleton(),
-            self._instance(server), self._node.uuid)
+            self._context, report.report_client_singleton(), consumer,
+            self._node.uuid, server, flavor)
 
 
 _HEALERS: dict[audit.Kind, Callable[[Auditor, audit.Drift], bool]] = {

@@ -48,22 +48,23 @@ def change(context: nova_context.RequestContext,
 
 
 def renew(context: nova_context.RequestContext,
-          client: report.SchedulerReportClient, server: objects.Instance,
-          provider: str) -> bool:
-    """Have Placement promise a server all that its flavor asks for.
+          client: report.SchedulerReportClient, consumer: str, provider: str,
+          server: objects.Instance, flavor: objects.Flavor) -> bool:
+    """Have Placement promise all that a flavor asks for of a host.
 
-    As ``nova-manage placement heal_allocations`` does, for one server, and
-    without what ports ask for.
+    As ``nova-manage placement heal_allocations`` does for a server, without
+    what ports ask for.
 
-    :returns: whether Placement did; not if the server has an allocation
+    :param consumer: uuid of the server or of its migration
+    :returns: whether Placement did; not if the consumer has an allocation
     :raises ConsumerAllocationRetrievalFailed, AllocationUpdateFailed: if
         Placement refuses
     """
-    payload = client.get_allocs_for_consumer(context, server.uuid)
+    payload = client.get_allocs_for_consumer(context, consumer)
     if payload['allocations']:
         return False
-    resources = utils.resources_from_flavor(server, server.flavor)
-    return bool(client.put_allocations(context, server.uuid, {
+    resources = utils.resources_from_flavor(server, flavor)
+    return bool(client.put_allocations(context, consumer, {
         'allocations': {provider: {'resources': resources}},
         'project_id': server.project_id, 'user_id': server.user_id,
         'consumer_generation': None}))

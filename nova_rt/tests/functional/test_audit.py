@@ -31,11 +31,14 @@ class TestAudit(cloud.CloudTestCase):
         return drift
 
     def heal(self, kind, host='host1'):
+        self.repair(kind, host)
+        self.assert_settled(self.server)
+
+    def repair(self, kind, host='host1'):
         auditor = self.auditor_of(host)
         (drift,) = auditor.look()
         self.assertEqual((kind, ''), (drift.kind, auditor.heal(drift)))
         self.assertEqual([], auditor.look())
-        self.assert_settled(self.server)
 
     def write(self, *percents):
         reservations = self.computes['host1'].manager.driver.reservations
@@ -105,14 +108,28 @@ class TestAudit(cloud.CloudTestCase):
 
     def test_a_server_that_lost_its_whole_allocation_is_given_one(self):
         """Nova takes it away where an evacuation from here was cut off."""
-        url = f'/allocations/{self.server["id"]}'
-        before = self.placement.get(url, version='1.28').body['allocations']
-        self.placement.delete(url, version='1.28')
-        self.heal(audit.Kind.PLACEMENT_LACKS)
-        after = self.placement.get(url, version='1.28').body['allocations']
-        self.assertEqual(*(
-            {provider: each['resources'] for provider, each in side.items()}
-            for side in (before, after)))
+        self.lose_allocation_of(self.server['id'])
+        self.assert_settled(self.server)
+
+    def test_a_move_that_lost_its_whole_allocation_is_given_one(self):
+        """A server that has none leaves none to the move when it is moved."""
+        self._resize_server(self.server, self.make_flavor(30, 2))
+        (migration,) = self.api.get_migrations()
+        self.lose_allocation_of(migration['uuid'])
+        self._confirm_resize(self.server)
+        self.assert_settled(self.server)
+
+    def lose_allocation_of(self, consumer):
+        before = self.allocations_of(consumer)
+        self.assertTrue(before)
+        self.placement.delete(f'/allocations/{consumer}')
+        self.repair(audit.Kind.PLACEMENT_LACKS)
+        self.assertEqual(before, self.allocations_of(consumer))
+
+    def allocations_of(self, consumer):
+        answer = self.placement.get(f'/allocations/{consumer}').body
+        return {provider: each['resources']
+                for provider, each in answer['allocations'].items()}
 
     def test_a_promise_too_large_is_corrected(self):
         self.allocate(3 * HALF)
