@@ -49,6 +49,10 @@ class Ledger:
     def __len__(self) -> int:
         return len(self._held)
 
+    def __str__(self) -> str:
+        return ', '.join(f'{server} as {role}: {holding}' for
+                         (server, role), holding in self._held.items())
+
 
 def to_mask(pcpus: Iterable[int]) -> str:
     """Return pCPUs as a hex mask: Nova's metadata holds 255 characters."""

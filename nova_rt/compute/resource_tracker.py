@@ -8,6 +8,7 @@ on the host and from the moves in progress to and from it.
 from nova import exception
 from nova import utils
 from nova.compute import resource_tracker
+from nova.compute import task_states
 from nova.compute import vm_states
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -257,12 +258,13 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         """See base class; the server holds nothing until it is back.
 
         Its old pCPUs are those of its source. If it never arrives there, it
-        has no claim here to be started with.
+        has no claim here to be started with; that is saved before Nova says
+        that the room here is free, or a service that dies between leaves one.
         """
+        held.set_pcpus(instance, None)
+        instance.save(expected_task_state=[task_states.RESIZE_REVERTING])
         if migration.source_compute == migration.dest_compute:
             held.switch_side(instance, held.OLD)
-        else:
-            held.set_pcpus(instance, None)
         super().drop_move_claim_at_dest(context, instance, migration)
 
     def finish_evacuation(self, instance, node, migration):

@@ -239,8 +239,9 @@ class TestChaos(cloud.CloudTestCase):
     def assert_never_over_the_cap(self):
         for host, compute in self.computes.items():
             self.assertLessEqual(self.kernel_of(compute).most, cloud.CAP, host)
-            self.assertLessEqual(
-                max(compute.manager.rt.shares.used), cloud.CAP, host)
+            tracker = compute.manager.rt
+            self.assertLessEqual(max(tracker.shares.used), cloud.CAP,
+                                 f'{host}: {tracker.ledger}')
 
     def clear_up(self):
         """Do what an operator does after faults.

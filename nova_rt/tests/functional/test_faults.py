@@ -9,6 +9,7 @@ from nova.compute import rpcapi
 
 from nova_rt import audit
 from nova_rt.tests.functional import cloud
+from nova_rt.tests.functional import messages
 
 
 class FaultsTestCase(cloud.CloudTestCase):
@@ -171,6 +172,26 @@ class TestMovesThatFail(FaultsTestCase):
         self.assertEqual((audit.Kind.PLACEMENT_ORPHAN, ''),
                          (left.kind, auditor.heal(left)))
         self.assert_settled(others)
+
+    def test_a_revert_that_dies_halfway_leaves_no_claim_on_what_is_free(self):
+        self._resize_server(self.server, self.large)
+        with mock.patch.object(
+                self.computes['host2'].manager.rt, '_drop_move_claim',
+                side_effect=messages.Killed) as died:
+            self.api.post_server_action(
+                self.server['id'], {'revertResize': None})
+            self.eventually(died.assert_called_once)
+        self.restart('host2')
+        self.assert_ledgers([50, 50, 0, 0], [0] * 4)
+        other = self.boot_on('host2', self.make_flavor(50, 4))
+        self.admin_api.post_server_action(
+            self.server['id'], {'os-resetState': {'state': 'error'}})
+        self._run_periodics()
+        self.assert_ledgers([0] * 4, [50] * 4)
+        self.api.delete_server(self.server['id'])
+        self.eventually(lambda: self.assertEqual(
+            [other['id']], [each['id'] for each in self.api.get_servers()]))
+        self.assert_ledgers([0] * 4, [50] * 4)
 
     def test_a_kernel_that_refuses_leaves_it_where_nova_does(self):
         kernel = self.kernel_of(self.computes['host2'])
