@@ -25,6 +25,7 @@
 #define MAX_GROUPS 8
 #define MAX_CPUS 8
 #define WAIT_TOLERANCE (100 * 1000LL)
+#define PATIENCE (5 * SEC)
 
 struct group {
 	char *name;
@@ -263,12 +264,32 @@ static void judge_gaps(void)
 	}
 }
 
+/*
+ * A stock kernel may leave a group throttled for ever when root domains change:
+ * its tasks then end as tasks of SCHED_OTHER.
+ */
+static bool ends_in_time(pid_t pid)
+{
+	pid_t ended;
+
+	while (!(ended = waitpid(pid, NULL, WNOHANG)) && now() < window[1] + PATIENCE)
+		usleep(10000);
+	if (ended)
+		return true;
+	set_policy(pid, SCHED_OTHER, 0);
+	waitpid(pid, NULL, 0);
+	return false;
+}
+
 static int finish(void)
 {
 	int i, bad = 0;
 
 	for (i = 0; i < nr_tasks; i++) {
-		waitpid(tasks[i].pid, NULL, 0);
+		if (!ends_in_time(tasks[i].pid)) {
+			printf("task %d does not run any more ", i);
+			bad = 1;
+		}
 		if (notes[i].err) {
 			printf("task %d: %s ", i, strerror(notes[i].err));
 			bad = 1;
