@@ -132,7 +132,8 @@ def _nearest(capacity: Sequence[int], left: Sequence[int],
              need: int) -> int:
     """Return the most that a pCPU has left which may hold but lacks room."""
     if all(capacity):
-        return max(filter(need.__gt__, left))
+        most = max(left)
+        return most if most < need else max(filter(need.__gt__, left))
     return max([free for free, cap in zip(left, capacity, strict=True)
                 if free < need and cap])
 

@@ -96,7 +96,7 @@ def told_by(host: host_manager.HostState | objects.ComputeNode,
         LOG.warning('What %s tells of its bandwidth cannot be read: %s',
                     host.host, why)
         return None
-    return told if told and told.rt_share else None
+    return told if told and any(told.capacity) else None
 
 
 def miss(host: str, seen: shares.HostShares | None,
