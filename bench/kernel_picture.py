@@ -84,4 +84,4 @@ def _pipeline(axis: Any, cases: list[kernel.Case]) -> None:
     axis.set(xlabel='% of the CPU reserved', ylabel='periods that were late',
              title='Audio pipeline of three threads')
     axis.set_ylim(top=1.45 * axis.get_ylim()[1])  # Room for the legend.
-    axis.legend(loc='upper right', ncols=2, fontsize=9)
+    axis.legend(loc='upper right', ncols=2, fontsize=8, handlelength=1.2)
