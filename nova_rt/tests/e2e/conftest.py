@@ -70,6 +70,19 @@ def manage(stack):
 
 
 @pytest.fixture
+def nova_manage(stack):
+    """Runs nova-manage with the stack's configuration."""
+    def run(*arguments):
+        config = stack.site.rundir.etc / 'nova' / 'nova.conf'
+        return subprocess.run(
+            [sys.executable, '-m', 'nova.cmd.manage', '--config-file',
+             str(config), *arguments],
+            capture_output=True, text=True, timeout=driver.PATIENCE,
+            check=False)
+    return run
+
+
+@pytest.fixture
 def no_quota(operator, user):
     """Lets the user's project ask for as much as it likes."""
     project = user.cloud.current_project_id
