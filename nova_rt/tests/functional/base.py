@@ -21,6 +21,7 @@ from sqlalchemy import exc as sa_exc
 
 from nova_rt import conf
 from nova_rt import reservation
+from nova_rt.tests.functional import nova33
 
 CONF = nova.conf.CONF
 
@@ -64,6 +65,7 @@ class ReservationTestCase(test.TestCase):
         # set itself: what is first here comes last.
         self.addCleanup(setattr, self, self._testMethodName,
                         getattr(self, self._testMethodName))
+        self.useFixture(nova33.NativeThreads(self))
         super().setUp()
         # Nova's tests make errors of what newer SQLAlchemy only deprecates.
         warnings.filterwarnings('ignore', category=sa_exc.SADeprecationWarning)

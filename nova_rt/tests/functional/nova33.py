@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Nova 33's own fixtures lack for native threads, and Nova 34's have.
+
+Those of Nova 33 keep databases in memory, where all threads share the one
+connection and, with it, each other's transactions. And they look in vain for
+the green thread that a notification comes from.
+"""
+
+import contextlib
+import itertools
+import pathlib
+import threading
+
+import fixtures
+import futurist._thread
+from nova import version
+from nova.tests.fixtures import notifications
+from oslo_db.sqlalchemy import enginefacade
+from oslo_db.sqlalchemy import engines
+import sqlalchemy.event
+
+IS_OLD = version.version_string().startswith('33.')
+
+
+class NativeThreads(fixtures.Fixture):
+    """Mends Nova 33's fixtures, to be used before them, and no other Nova's.
+
+    :param test: what uses them
+    """
+
+    def __init__(self, test):
+        super().__init__()
+        self._test_id = test.id()
+
+    def _setUp(self):
+        if not IS_OLD:
+            return
+        self.useFixture(_FileDatabases())
+        self.useFixture(fixtures.MockPatchObject(
+            notifications.FakeVersionedNotifier, '_get_sender_test_case_id',
+            lambda notifier: self._test_id))
+        # How long the end of each executor takes, in seconds.
+        self.useFixture(fixtures.MockPatchObject(
+            futurist._thread.ThreadWorker, 'MAX_IDLE_FOR', 0.01))
+
+
+class _FileDatabases(fixtures.Fixture):
+    """Puts each database into a file, and has one thread at a time write."""
+
+    def _setUp(self):
+        self._directory = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path)
+        self._numbers = itertools.count()
+        self._locks = {}  # by engine, of which each database has one
+        self._theirs = engines.create_engine
+        self.useFixture(fixtures.MockPatchObject(
+            engines, 'create_engine', self._create_engine))
+        manager = enginefacade._TransactionContextManager
+        self.useFixture(fixtures.MockPatchObject(
+            manager, '_transaction_scope',
+            _one_writer(manager._transaction_scope, self._locks)))
+
+    def _create_engine(self, sql_connection, **kwargs):
+        path = self._directory / f'{next(self._numbers)}.sqlite'
+        engine = self._theirs(
+            f'sqlite:///{path}', **dict(kwargs, sqlite_synchronous=False))
+        self._locks[engine] = threading.RLock()
+        sqlalchemy.event.listen(engine, 'connect', _write_ahead)
+
+        # Nova relies on it that a database in memory ends with this.
+        @sqlalchemy.event.listens_for(engine, 'engine_disposed')
+        def remove(disposed):
+            for each in self._directory.glob(f'{path.name}*'):
+                each.unlink()
+        return engine
+
+
+def _write_ahead(connection, record):
+    # Readers do not wait for the writer.
+    connection.execute('PRAGMA journal_mode=WAL')
+
+
+def _one_writer(theirs, locks):
+    """Have who wants to write wait before the transaction, not in it.
+
+    There SQLite would refuse whoever has read what another then wrote.
+    """
+    @contextlib.contextmanager
+    def transaction_scope(manager, context):
+        with contextlib.ExitStack() as stack:
+            if manager._mode is enginefacade._WRITER:
+                stack.enter_context(locks[manager.get_engine()])
+            yield stack.enter_context(theirs(manager, context))
+    return transaction_scope
