@@ -19,7 +19,7 @@ from oslo_db.sqlalchemy import enginefacade
 from oslo_db.sqlalchemy import engines
 import sqlalchemy.event
 
-IS_OLD = version.version_string().startswith('33.')
+IN_USE = version.version_string().startswith('33.')
 
 
 class NativeThreads(fixtures.Fixture):
@@ -33,7 +33,7 @@ class NativeThreads(fixtures.Fixture):
         self._test_id = test.id()
 
     def _setUp(self):
-        if not IS_OLD:
+        if not IN_USE:
             return
         self.useFixture(_FileDatabases())
         self.useFixture(fixtures.MockPatchObject(
