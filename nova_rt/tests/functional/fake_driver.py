@@ -155,6 +155,7 @@ class FakeContainerDriver(fake.FakeDriver):
             raise
         if holding is None:
             return
+        self._end_container(instance)
         pid = next(_pids)
         self._copies[pid] = holding
         self.kernel.start(pid, f'machine/{instance.uuid}')
@@ -165,12 +166,18 @@ class FakeContainerDriver(fake.FakeDriver):
             raise exception.InstanceDeployFailure(reason=str(why)) from None
 
     def _stop(self, instance):
-        group = f'machine/{instance.uuid}'
-        for pid in [pid for pid, of in self.kernel.pids.items()
-                    if of == group]:
-            self.kernel.stop(pid)
+        if self._end_container(instance):
             self._note_end(instance)
+
+    def _end_container(self, instance):
+        """End a server's container; return whether it ran."""
+        group = f'machine/{instance.uuid}'
+        pids = [pid for pid, of in list(self.kernel.pids.items())
+                if of == group]
+        for pid in pids:
+            self.kernel.stop(pid)
             self.reservations.settle(group)
+        return bool(pids)
 
     def _note_end(self, instance):
         if instance.uuid in self.instances:

@@ -63,7 +63,9 @@ class Messages(fixtures.Fixture):
                 (service.Service, '_wait_rpc_server', self._await_end),
                 (rpc_client._BaseCallContext, 'cast', self._cast),
                 (impl_fake.FakeDriver, '_send', self._step_out),
-                (fake_kernel.FakeKernel, 'write', self._step_out),
+                (fake_kernel.FakeKernel, 'start', self._act),
+                (fake_kernel.FakeKernel, 'stop', self._act),
+                (fake_kernel.FakeKernel, 'write', self._act),
                 (requests.Session, 'request', self._ask_other),
                 (enginefacade._TransactionContextManager,
                  '_transaction_scope', self._transact)):
@@ -157,9 +159,10 @@ class Messages(fixtures.Fixture):
         """Have a service die when it has taken some more steps.
 
         A step is what others see: a transaction, a message, a request to
-        another service, a write to the kernel.
+        another service, a container started or ended, a write to the kernel.
         """
-        self._steps_left[manager] = steps
+        with self._changed:
+            self._steps_left[manager] = steps
 
     def spare(self, manager):
         """Let a service live that was to die.
@@ -195,6 +198,12 @@ class Messages(fixtures.Fixture):
     def _step_out(self, real, *args, **kwargs):
         self._step()
         return real(*args, **kwargs)
+
+    def _act(self, real, *args, **kwargs):
+        """Do something to the host, which is done when a kill is."""
+        with self._changed:
+            self._step()
+            return real(*args, **kwargs)
 
     def _ask_other(self, real, *args, **kwargs):
         self._step()
