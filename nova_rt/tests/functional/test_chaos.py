@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random operations with faults, after which all must say the same.
 
-It runs with FULL=1, or when NOVA_RT_CHAOS_SEEDS names the seeds (``1-10``): the
-stand-in for the host still lets a service that was killed start a container, in
-one run of thirty. NOVA_RT_CHAOS_OPERATIONS is how many operations each seed has
-(100). A seed gives the same operations each time, though not the same order of
-events: Nova's services are threads.
+It runs with FULL=1, or when NOVA_RT_CHAOS_SEEDS names the seeds (``1-10``).
+NOVA_RT_CHAOS_OPERATIONS is how many operations each has (100). A seed gives the
+same operations each time, though not the same order of events: Nova's services are
+threads.
 """
 
 import collections
