@@ -56,11 +56,13 @@ def _shares(axis: Any, cases: list[kernel.Case]) -> None:
 
 
 def _response_times(axis: Any, cases: list[kernel.Case]) -> None:
-    for case in _find(cases, 4, 'taskset'):
-        values = [float(each) for each in case.data.get('cdf', [])]
+    found = {each.kernel: each.data.get('cdf', [])
+             for each in _find(cases, 4, 'taskset')}
+    for index, which in enumerate(('ours', 'stock')):
+        values = [float(each) for each in found.get(which, [])]
         axis.plot([(each + 1) / 100 for each in range(len(values))], values,
-                  color=style.colour(0 if case.kernel == 'ours' else 1),
-                  label=case.kernel)
+                  color=style.colour(index),
+                  label=which if values else f'{which}: not measured')
     axis.axvline(1, color=style.INK, lw=1, ls=(0, (4, 3)))
     axis.annotate('deadline', (1, 0.05), ha='right', xytext=(-4, 0),
                   textcoords='offset points')
@@ -73,14 +75,13 @@ def _pipeline(axis: Any, cases: list[kernel.Case]) -> None:
     names = {'group': 'one group', 'deadline': 'a reservation per thread',
              'group-buffered': 'one group, two buffers',
              'deadline-buffered': 'per thread, two buffers'}
-    for case in _find(cases, 1, 'pipeline'):
-        if case.kernel != 'ours':
-            continue
-        for index, (key, label) in enumerate(names.items()):
-            pairs = [each.split(':') for each in case.data.get(key, [])]
-            axis.plot([int(percent) for percent, _ in pairs],
-                      [int(late) for _, late in pairs], 'o-', ms=4,
-                      color=style.colour(index), label=label)
+    found = {each.kernel: each.data for each in _find(cases, 1, 'pipeline')}
+    for index, (key, label) in enumerate(names.items()):
+        pairs = [each.split(':') for each in found.get('ours', {}).get(key, [])]
+        axis.plot([int(percent) for percent, _ in pairs],
+                  [int(late) for _, late in pairs], 'o-', ms=4,
+                  color=style.colour(index),
+                  label=label if pairs else f'{label}: not measured')
     axis.set(xlabel='% of the CPU reserved', ylabel='periods that were late',
              title='Audio pipeline of three threads')
     axis.set_ylim(top=1.45 * axis.get_ylim()[1])  # Room for the legend.

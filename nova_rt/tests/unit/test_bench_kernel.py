@@ -2,10 +2,12 @@
 """What the tests of the kernel printed, as measurements."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from bench import kernel
+from bench import kernel_picture
 
 
 @pytest.fixture
@@ -66,3 +68,14 @@ def test_cost_may_be_15_percent_more_than_stock(cases):
 def test_series_for_pictures_have_names(cases):
     _, ours = cases(4, 'taskset', '', '', ['cdf 0.1 1.0', 'other 3'])
     assert ours.data == {'cdf': ['0.1', '1.0'], 'other': ['3']}
+
+
+@pytest.mark.parametrize(('data', 'kernels'), [
+    (['cdf 0.5 1.0'], []), ([], ['ours', 'stock'])])
+def test_a_picture_says_what_was_not_measured(
+        cases, tmp_path, monkeypatch, data, kernels):
+    monkeypatch.setattr(kernel_picture, 'BASE', tmp_path / 'kernel')
+    vector, _ = kernel_picture.draw(cases(4, 'taskset', '', '', data))
+    text = Path(vector).read_text()
+    for which in ('ours', 'stock'):
+        assert (f'{which}: not measured' in text) == (which in kernels)
