@@ -90,8 +90,8 @@ def _shares(where: str, case: Case,
         off = abs(float(value) - float(reserved))
         yield _pair(f'{where}: {name} of {reserved}%', '%', float(value),
                     theirs.get(name), measure.Aim(
-                        f'within {_SHARE_TOLERANCE} points of each CPU',
-                        off <= _SHARE_TOLERANCE * case.cpus))
+                        f'within {_SHARE_TOLERANCE} points',
+                        off <= _SHARE_TOLERANCE))
 
 
 def _limited(where: str, case: Case,

@@ -11,10 +11,10 @@
  *   e:index:percent[:tolerance]          what the task of that index gets
  *   N                                    tasks never let another virtual CPU run
  *
- * Percent is of one CPU; the tolerance is in percentage points, of each CPU that
- * the tasks may use: a sum over four may be off by four times as much. Each task
- * notes its own accounted time when a common instant passes, at the beginning
- * and whole periods later; so both ends are at the same phase of the period.
+ * Percent is of one CPU; the tolerance is in percentage points, for a sum over
+ * several CPUs as well. Each task notes its own accounted time when a common
+ * instant passes, at the beginning and whole periods later; so both ends are at
+ * the same phase of the period.
  *
  * With one CPU, no group may wait longer than 2(P - Q) + 100 us for it. With
  * more, where an emulator adds to it, the longest wait is shown only.
@@ -205,21 +205,6 @@ static double group_percent(const char *name, int cpu)
 	return sum;
 }
 
-/* On how many CPUs the tasks of a group can run. */
-static int cpus_of(const char *name)
-{
-	int i, cpu, nr = 0, g = group_of(name);
-	bool can[MAX_CPUS] = { false };
-
-	for (i = 0; i < nr_tasks; i++)
-		for (cpu = 0; cpu < nr_cpus() && !strcmp(tasks[i].group, name); cpu++)
-			can[cpu] |= (tasks[i].cpu == cpu || tasks[i].cpu == ANY_CPU) &&
-				    groups[g].runtime[cpu];
-	for (cpu = 0; cpu < nr_cpus(); cpu++)
-		nr += can[cpu];
-	return nr;
-}
-
 static void judge(const char *what, double got, double want, double tol)
 {
 	double off = got > want ? got - want : want - got;
@@ -233,7 +218,7 @@ static void expect(char kind, char *spec)
 {
 	char *who = strsep(&spec, ":"), what[80];
 	int cpu = ANY_CPU;
-	double want, got, tol;
+	double want, got;
 
 	snprintf(what, sizeof(what), "%s", who);
 	if (kind == 'C') {
@@ -242,8 +227,7 @@ static void expect(char kind, char *spec)
 	}
 	got = kind == 'e' ? percent(atoi(who), cpu) : group_percent(who, cpu);
 	want = atof(strsep(&spec, ":"));
-	tol = kind == 'E' ? tolerance * cpus_of(who) : tolerance;
-	judge(what, got, want, spec ? atof(spec) : tol);
+	judge(what, got, want, spec ? atof(spec) : tolerance);
 }
 
 static void judge_gaps(void)
