@@ -14,9 +14,9 @@ import sys
 SOURCES = Path(__file__).parent
 SIZE = '16M'
 
-# Image: what /etc/rc runs when a container starts. None: nothing.
-IMAGES: dict[str, str | None] = {
-    'busybox': None,
+# Image: what /etc/rc runs when a container starts, besides its network.
+IMAGES: dict[str, str] = {
+    'busybox': '',
     'busybox-hog': 'exec /bin/hog fifo 10',
     'busybox-hog-rr': 'exec /bin/hog rr 10',
     # Tells on its console, every few seconds, what it got.
@@ -36,18 +36,20 @@ def build(name: str, directory: Path, run: Run) -> Path:
     """
     root = directory / f'{name}.root'
     shutil.rmtree(root, ignore_errors=True)
-    for folder in ('bin', 'sbin', 'etc', 'dev', 'proc', 'sys', 'tmp', 'run'):
+    for folder in ('bin', 'sbin', 'etc', 'dev', 'proc', 'sys', 'tmp', 'run',
+                   'srv'):
         (root / folder).mkdir(parents=True)
     shutil.copy('/usr/bin/busybox', root / 'bin' / 'busybox')
     for applet in ('sh', 'sleep', 'cat', 'ps', 'kill', 'ls', 'mount'):
         (root / 'bin' / applet).symlink_to('busybox')
     for program, folder in (('init', 'sbin'), ('hog', 'bin')):
         compile_program(program, root / folder / program, run)
-    script = IMAGES[name]
-    if script is not None:
-        rc = root / 'etc' / 'rc'
-        rc.write_text(f'#!/bin/sh\n{script}\n')
-        rc.chmod(0o755)
+    for script in ('network', 'lease'):
+        shutil.copy(SOURCES / script, root / 'etc')
+        (root / 'etc' / script).chmod(0o755)
+    rc = root / 'etc' / 'rc'
+    rc.write_text(f'#!/bin/sh\n/etc/network &\n{IMAGES[name]}\n')
+    rc.chmod(0o755)
     image = directory / f'{name}.raw'
     image.unlink(missing_ok=True)
     run(f'image-{name}', (
