@@ -4,6 +4,7 @@
 import argparse
 import shlex
 import signal
+import subprocess
 import sys
 import time
 
@@ -12,6 +13,7 @@ from stack.errors import StackError
 from stack.rundir import RunDir
 from stack.service import Site
 from stack.services import MORE
+from stack.services import openvswitch
 
 SHORTEST = 0.5  # seconds: what took less is not worth a line
 
@@ -35,10 +37,15 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     up.add_argument(
         '--with', dest='more', action='append', default=[],
         choices=sorted(MORE),
-        help='what to start besides; mano: Heat and Tacker')
+        help='what to start besides; mano: Heat and Tacker; network: Neutron '
+             'and Open vSwitch')
     commands.add_parser('down', help='stop it and give everything back')
     restart = commands.add_parser('restart', help='stop and start one part')
     restart.add_argument('name', help='as "status" names it')
+    outside = commands.add_parser(
+        'outside', help='run a command where containers are reached, with '
+                        '"up --with network"')
+    outside.add_argument('words', nargs=argparse.REMAINDER, metavar='COMMAND')
     commands.add_parser('status', help='its processes and their memory')
     env = commands.add_parser(
         'env', help='the variables for the openstack client')
@@ -108,10 +115,19 @@ def status(args: argparse.Namespace) -> int:
     """List the processes."""
     rows = Cloud(Site.of(RunDir(args.run_dir))).status()
     for name, state, memory in rows:
-        print(f'{name:20} {state:8} {memory / 1024:7.0f} MiB')
-    print(f'{"total":20} {len(rows):<8} '
+        print(f'{name:26} {state:8} {memory / 1024:7.0f} MiB')
+    print(f'{"total":26} {len(rows):<8} '
           f'{sum(row[2] for row in rows) / 1024:7.0f} MiB')
     return 0 if rows and all(row[1] == 'running' for row in rows) else 1
+
+
+def outside(args: argparse.Namespace) -> int:
+    """Run a command outside of the cloud; return its exit status."""
+    site = Site.of(RunDir(args.run_dir))
+    if 'network' not in site.more:
+        raise StackError('This stack was started without "--with network".')
+    command = openvswitch.outside(site, *args.words)
+    return subprocess.run(command, check=False).returncode
 
 
 def env(args: argparse.Namespace) -> int:
@@ -129,7 +145,7 @@ def progress(name: str, seconds: float) -> None:
 
 
 COMMANDS = {'up': up, 'down': down, 'restart': restart,
-            'status': status, 'env': env}
+            'status': status, 'outside': outside, 'env': env}
 
 if __name__ == '__main__':
     sys.exit(main())

@@ -15,9 +15,8 @@ from stack import procfs
 from stack.errors import StackError
 from stack.service import Service
 from stack.service import Site
-from stack.services import ALL
+from stack.services import chosen
 from stack.services import keystone
-from stack.services import MORE
 
 # These start containers or use those below them, so they stop first.
 FIRST_TO_STOP = ('nova-compute', 'nova-conductor', 'nova-scheduler')
@@ -35,8 +34,8 @@ class Cloud:
         report: graph.Report = lambda name, seconds: None,
     ) -> None:
         self.site = site
-        self._services: list[Service] = [service(site) for service in (
-            *ALL, *(each for name in site.more for each in MORE[name]))]
+        self._services: list[Service] = [
+            part(site) for part in chosen(site.more)]
         self._report = report
 
     def up(self) -> None:
@@ -44,7 +43,7 @@ class Cloud:
 
         :raises StackError: if a part does not start.
         """
-        host.check()
+        host.check(self.site.more)
         self.site.rundir.create(
             compute=self.site.compute, nova_rt=self.site.nova_rt,
             more=self.site.more)

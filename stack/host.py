@@ -12,6 +12,7 @@ import subprocess
 import time
 from typing import Any
 
+from stack import devices
 from stack.errors import StackError
 from stack.rundir import RunDir
 
@@ -31,19 +32,30 @@ COMMANDS = {
     'losetup': 'mount',
     'gcc': 'gcc',
 }
+MORE_COMMANDS = {'network': {
+    'ovs-vswitchd': 'openvswitch-switch',
+    'dnsmasq': 'dnsmasq-base',
+    'ip': 'iproute2',
+}}
+# Neutron's bridge has this name on every host.
+BRIDGE = Path('/sys/class/net/br-int')
 
 
-def check() -> None:
+def check(more: Iterable[str] = ()) -> None:
     """Refuse to start where the stack cannot run.
 
+    :param more: what the stack has besides, see ``stack.services.MORE``.
     :raises StackError: with what is missing.
     """
     if os.geteuid() != 0:
         raise StackError(
             'The stack starts containers, mounts and control groups: run it '
             'as root.')
+    commands = dict(COMMANDS)
+    for name in more:
+        commands |= MORE_COMMANDS.get(name, {})
     missing = {
-        package for command, package in COMMANDS.items()
+        package for command, package in commands.items()
         if shutil.which(command) is None}
     if not libvirt_driver('lxc'):
         missing.add('libvirt-daemon-driver-lxc')
@@ -51,6 +63,10 @@ def check() -> None:
         raise StackError(
             f'Debian packages are missing: {" ".join(sorted(missing))}; '
             'install them with apt-get, or use "make demo", which does.')
+    if 'network' in more and BRIDGE.exists():
+        raise StackError(
+            f'This machine has a bridge {BRIDGE.name} already: stop what '
+            'switches there, the stack needs the name for itself.')
     busy = [str(path) for path in machine_groups() if _has_processes(path)]
     if busy:
         raise StackError(
@@ -95,11 +111,12 @@ def make_mount_points(rundir: RunDir, paths: Iterable[str]) -> None:
 
 
 def give_back(rundir: RunDir) -> list[str]:
-    """Give back loop devices, control groups and mount points.
+    """Give back loop devices, network devices, control groups, mount points.
 
     :returns: what could not be given back, a sentence each.
     """
     problems = _free_loop_devices(rundir)
+    problems += devices.remove(rundir.data / 'openvswitch' / 'conf.db')
     before = _recorded(rundir, 'machine-groups.json', None)
     if before is not None:
         problems += _restore_groups(before)

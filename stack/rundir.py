@@ -20,7 +20,7 @@ LONGEST_PATH = 80
 
 PORTS = (
     'mariadb', 'epmd', 'rabbitmq', 'rabbitmq-cluster', 'keystone',
-    'placement', 'glance', 'neutron', 'nova-api', 'heat-api',
+    'placement', 'glance', 'neutron', 'openflow', 'nova-api', 'heat-api',
     'tacker-server',
 )
 PORT_RANGE = range(20_000, 32_768)

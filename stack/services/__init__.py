@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of the stack, one class each."""
 
+from collections.abc import Iterable
+
 from stack.service import Service
 from stack.services.answers import NeutronAnswers
 from stack.services.glance import Glance
@@ -16,11 +18,19 @@ from stack.services.keystone import KeystoneKeys
 from stack.services.libvirt import Libvirt
 from stack.services.libvirt import MountNamespace
 from stack.services.mariadb import MariaDB
+from stack.services.neutron import DhcpAgent
+from stack.services.neutron import Networks
+from stack.services.neutron import Neutron
+from stack.services.neutron import NeutronRpc
+from stack.services.neutron import NeutronSchema
+from stack.services.neutron import OvsAgent
 from stack.services.nova import NovaApi
 from stack.services.nova import NovaCompute
 from stack.services.nova import NovaConductor
 from stack.services.nova import NovaScheduler
 from stack.services.nova import NovaSchema
+from stack.services.openvswitch import OpenVSwitch
+from stack.services.openvswitch import OvsDatabase
 from stack.services.placement import Placement
 from stack.services.placement import PlacementSchema
 from stack.services.rabbitmq import Epmd
@@ -44,4 +54,19 @@ MORE: dict[str, tuple[type[Service], ...]] = {
     'mano': (
         HeatSchema, HeatIdentity, HeatApi, HeatEngine, TackerSchema,
         TackerIdentity, TackerServer, TackerConductor, Vim),
+    'network': (
+        OvsDatabase, OpenVSwitch, NeutronSchema, Neutron, NeutronRpc,
+        OvsAgent, DhcpAgent, Networks),
 }
+
+
+def chosen(more: Iterable[str]) -> list[type[Service]]:
+    """Return the parts of a stack.
+
+    Where two have one name, the later takes the earlier's place: so Neutron
+    that of its stand-in.
+
+    :param more: what is added, by the names in MORE.
+    """
+    parts = (*ALL, *(part for name in more for part in MORE[name]))
+    return list({part.name: part for part in parts}.values())

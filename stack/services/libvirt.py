@@ -10,10 +10,13 @@ from stack import host
 from stack.service import Service
 from stack.service import Site
 
-# Where libvirt keeps its files is compiled in: these become ours.
+# Where these programs keep their files is compiled in: these become ours.
 DIRECTORIES = (
     '/run/libvirt', '/etc/libvirt', '/var/lib/libvirt', '/var/cache/libvirt',
     '/var/log/libvirt',
+    # Of Open vSwitch and "ip netns", where there is a network.
+    '/run/openvswitch', '/etc/openvswitch', '/var/log/openvswitch',
+    '/run/netns',
 )
 
 CONFIGURATION = """\
@@ -32,6 +35,11 @@ def inside(site: Site, *command: str) -> tuple[str, ...]:
     return ('nsenter', f'--mount=/proc/{holder}/ns/mnt', '--', *command)
 
 
+def ours(site: Site, path: str) -> Path:
+    """Return the directory of ours that is mounted at one of DIRECTORIES."""
+    return site.rundir.data / 'libvirt' / path.strip('/').replace('/', '-')
+
+
 class MountNamespace(Service):
     """The process that keeps the mount namespace of libvirt and nova-compute.
 
@@ -44,19 +52,17 @@ class MountNamespace(Service):
 
     def prepare(self) -> None:
         """Make the directories, here and where they will be mounted."""
-        libvirt = self.site.rundir.data / 'libvirt'
         host.make_mount_points(self.site.rundir, DIRECTORIES)
         for path in DIRECTORIES:
-            _ours(libvirt, path).mkdir(parents=True, exist_ok=True)
-        (_ours(libvirt, '/etc/libvirt') / 'libvirtd.conf').write_text(
+            ours(self.site, path).mkdir(parents=True, exist_ok=True)
+        (ours(self.site, '/etc/libvirt') / 'libvirtd.conf').write_text(
             CONFIGURATION)
 
     def command(self) -> Sequence[str]:
         """Return a shell that mounts and then only holds the namespace."""
-        libvirt = self.site.rundir.data / 'libvirt'
         lines = ['set -e']
         lines += [
-            shlex.join(('mount', '--bind', str(_ours(libvirt, path)), path))
+            shlex.join(('mount', '--bind', str(ours(self.site, path)), path))
             for path in DIRECTORIES]
         if host.has_hybrid_cgroups():
             lines.append(f'umount {host.UNIFIED}')
@@ -100,13 +106,8 @@ class Libvirt(Service):
 
     def ready(self) -> bool:
         """Whether its socket is there."""
-        return (_ours(self.site.rundir.data / 'libvirt', '/run/libvirt')
-                / 'libvirt-sock').exists()
+        return (ours(self.site, '/run/libvirt') / 'libvirt-sock').exists()
 
     @property
     def _drivers(self) -> Path:
         return self.site.rundir.data / 'libvirt' / 'drivers'
-
-
-def _ours(libvirt: Path, path: str) -> Path:
-    return libvirt / path.strip('/').replace('/', '-')

@@ -14,6 +14,7 @@ from stack.service import Site
 from stack.service import WsgiService
 from stack.services import keystone
 from stack.services import libvirt
+from stack.services import openvswitch
 
 
 def configuration(site: Site) -> dict[str, dict[str, object]]:
@@ -96,6 +97,7 @@ def _compute(site: Site) -> dict[str, dict[str, object]]:
             'resume_guests_state_on_host_boot': False,
         },
         'libvirt': {'virt_type': 'lxc', 'images_type': 'raw'},
+        'os_vif_ovs': {'ovsdb_connection': openvswitch.SOCKET},
         'vnc': {'enabled': False},
         'nova_sys_admin': helper,
         'privsep_osbrick': helper,
