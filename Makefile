@@ -32,7 +32,7 @@ e2e bench:  ## run the end-to-end tests, or measure, on a real stack (root)
 	@PYTHON=$(PYTHON) tools/prepare stack
 	@.venv/bin/tox run -e nova,$@
 
-test-mano:  ## run VNFs through real Tacker, Heat and Nova (root)
+test-mano:  ## run VNFs through real Tacker, Heat, Nova and Neutron (root)
 	@PYTHON=$(PYTHON) tools/prepare stack
 	@.venv/bin/tox run -e nova,mano
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One real stack with Heat and Tacker for these tests.
+"""One real stack with Neutron, Heat and Tacker for these tests.
 
 NOVA_RT_MANO_RUN_DIR names the run directory of one that is up already, with
-``--with mano``: the tests then use it and leave it running.
+``--with mano --with network``: the tests then use it and leave it running.
 """
 
 import os
@@ -21,8 +21,8 @@ from tacker_rt.tests.e2e import vnf
 
 @pytest.fixture(scope='session')
 def stack():
-    """A real OpenStack with Heat and Tacker; skips where there can be none."""
-    with stacks.running('mano', more=('mano',)) as cloud:
+    """A real OpenStack with all of these; skips where there can be none."""
+    with stacks.running('mano', more=('mano', 'network')) as cloud:
         yield cloud
 
 

@@ -8,6 +8,7 @@ import openstack
 
 from demo import kernel as demo_kernel
 from nova_rt.virt.cgroup import dialect
+from stack.services import neutron
 from tacker_rt.tests.e2e import client
 
 RUNTIME, PERIOD = 'hw:cpu.rt_runtime_us', 'hw:cpu.rt_period_us'
@@ -42,9 +43,7 @@ class Observer:
         """
         shown = self._show(server)
         specs = shown['flavor']['extra_specs']
-        container = demo_kernel.container(
-            self._kernel, shown['name'],
-            shown['OS-EXT-SRV-ATTR:instance_name'])
+        container = self._container(shown)
         budget = self._kernel.read(container.group)
         if RUNTIME not in specs:
             assert not set(budget.runtimes_us) - {0}, budget
@@ -61,6 +60,21 @@ class Observer:
         """Return a server's hints, as Nova shows them."""
         hints: dict[str, list[str]] = self._show(server)['scheduler_hints']
         return hints
+
+    def addresses(self, server: str) -> dict[str, str]:
+        """Return a server's addresses: outside, and inside its VNF."""
+        return {
+            'outside' if name == neutron.PHYSICAL else 'inside': addresses[0]
+            for name, addresses in self._show(server)['addresses'].items()}
+
+    def container(self, server: str) -> demo_kernel.Container:
+        """Return a server's container as the kernel has it."""
+        return self._container(self._show(server))
+
+    def _container(self, shown) -> demo_kernel.Container:
+        return demo_kernel.container(
+            self._kernel, shown['name'],
+            shown['OS-EXT-SRV-ATTR:instance_name'])
 
     def _show(self, server: str):
         return json.loads(self._client.run(

@@ -7,9 +7,6 @@ import yaml
 from tacker_rt.tests.e2e import servers
 
 USER_DATA = 'lcm-operation-user-data'
-# Version 1 insists on requirements, which no container here has.
-TYPE = '    node_type: nova_rt.example.VNF\n'
-REQUIREMENTS = {TYPE: f'{TYPE}    requirements: []\n'}
 # What the package of version 1 has instead: a file for the class, and other
 # names of parameters in templates, of which none is nested.
 VERSION_1 = {
@@ -62,8 +59,7 @@ def test_each_server_has_its_vdus_reservation_in_every_state_of_the_vnf(
 @pytest.mark.parametrize('operator', ['1'], indirect=True)
 def test_version_1_of_tackers_api_makes_servers_with_the_reservation(
         operator, observer):
-    vnf = operator.create(operator.onboard(
-        'standard', REQUIREMENTS, VERSION_1))
+    vnf = operator.create(operator.onboard('standard', files=VERSION_1))
     vnf.instantiate(**{USER_DATA: './UserData/rt.py',
                        f'{USER_DATA}-class': 'UserData'})
     assert reserved(vnf, observer) == {

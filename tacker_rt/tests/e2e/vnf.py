@@ -7,6 +7,7 @@ import pathlib
 from typing import Any
 
 from nova_rt.tests.e2e import driver
+from stack.services import neutron
 from tacker_rt.tests.e2e import client
 from tacker_rt.tests.e2e import packages
 
@@ -82,6 +83,18 @@ class Operator:
         path.write_text(json.dumps(body))
         return path
 
+    def links(self) -> list[dict[str, Any]]:
+        """Return what connects a VNF with the outside, in API version 2."""
+        if self.version == '1':
+            return []
+        network = self._client.cloud.network.find_network(neutron.PHYSICAL)
+        dynamic = {'type': 'IPV4', 'numDynamicAddresses': 1}
+        return [{
+            'id': 'outside', 'resourceId': network.id, 'extCps': [{
+                'cpdId': 'VDU_RT_OUT', 'cpConfig': {'any': {'cpProtocolData': [{
+                    'layerProtocol': 'IP_OVER_ETHERNET',
+                    'ipOverEthernet': {'ipAddresses': [dynamic]}}]}}}]}]
+
     def clean_up(self) -> None:
         """Terminate what runs; delete VNFs and packages."""
         for vnf in self._vnfs:
@@ -113,8 +126,9 @@ class Vnf:
     def try_to_instantiate(self, **additional: Any) -> None:
         """Instantiate it, which may fail."""
         self.additional = additional
-        path = self._operator.file(
-            {'flavourId': 'simple', 'additionalParams': additional})
+        path = self._operator.file({
+            'flavourId': 'simple', 'additionalParams': additional,
+            'extVirtualLinks': self._operator.links()})
         self._operator.command(f'vnflcm instantiate {self.id} {path}')
         self._settled()
 

@@ -84,7 +84,7 @@ def test_the_standard_class_gives_the_reservation_to_its_vdu_only(tmp_path):
     assert hints_in(fields, 'VDU_RT') == HINTS
     assert hints_in(fields, 'VDU_PLAIN') is None
     assert set(yaml.safe_load(fields['template'])['resources']) == {
-        'VDU_RT-0', 'VDU_PLAIN-0'}
+        'VDU_RT-0', 'VDU_PLAIN-0', 'inside', 'inside_subnet'}
 
 
 def test_the_default_class_takes_an_input_from_its_default(tmp_path):
@@ -163,8 +163,8 @@ def test_scaling_out_keeps_the_files_that_have_the_hints(tmp_path):
     fields = user_data.StandardUserData.scale(
         {'type': 'SCALE_OUT'}, instance(vnfcs=[('VDU_RT', 0)]), grant_req,
         GRANT, package('standard', tmp_path))
-    assert list(yaml.safe_load(fields['template'])['resources']) == [
-        'VDU_RT-1']
+    assert set(yaml.safe_load(fields['template'])['resources']) == {
+        'VDU_RT-1', 'inside', 'inside_subnet'}
     assert 'files' not in fields
 
 
