@@ -139,6 +139,11 @@ EXPECTED = {
         'self instance',
     'nova.virt.libvirt.driver:LibvirtDriver._clean_shutdown':
         'self instance timeout retry_interval',
+    'nova.virt.libvirt.driver:LibvirtDriver'
+    '._detach_from_live_and_wait_for_event':
+        'self dev guest instance_uuid device_name',
+    'nova.virt.libvirt.driver:LibvirtDriver._detach_sync':
+        'dev guest instance_uuid device_name persistent live',
     'nova.virt.libvirt.driver:LibvirtDriver._destroy':
         'self instance',
     'nova.virt.libvirt.driver:LibvirtDriver.emit_event':

@@ -113,6 +113,19 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             instance, CONF.libvirt.wait_soft_reboot_seconds, retry_interval=1)
         return False
 
+    def _detach_from_live_and_wait_for_event(
+            self, dev, guest, instance_uuid, device_name):
+        """See base class; what a container loses is gone at once.
+
+        libvirt gives the devices of containers no aliases, by which Nova knows
+        their events, and sends none.
+        """
+        if CONF.libvirt.virt_type != 'lxc':
+            return super()._detach_from_live_and_wait_for_event(
+                dev, guest, instance_uuid, device_name)
+        return self._detach_sync(dev, guest, instance_uuid, device_name,
+                                 persistent=False, live=True)
+
     def _apply(self, guest, instance):
         """Apply a container's reservation, or stop it.
 
