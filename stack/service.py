@@ -92,7 +92,7 @@ class Service:
     name = ''
     needs_to_prepare: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    patience = 60.0  # seconds that the service may take to get ready
+    patience = 180.0  # seconds that the service may take to get ready
 
     def __init__(self, site: Site) -> None:
         self.site = site

@@ -154,7 +154,6 @@ class NeutronAgent(NeutronProcess):
 
     needs: tuple[str, ...] = (
         'neutron', 'neutron-rpc-server', 'ovs-vswitchd', 'catalogue')
-    patience = 120.0
 
     def command(self) -> Sequence[str]:
         """Return the command line, in libvirt's mount namespace."""
