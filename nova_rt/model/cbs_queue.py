@@ -59,7 +59,7 @@ def simulate(service: queueing.Service, runtime_us: int, period_us: int,
         arrivals = departures(sent, source.exponential(
             1 / service.network_rate, requests))
     fluid = departures(arrivals, needs * period_us / runtime_us)
-    cbs = _served(arrivals, needs, runtime_us, period_us, shared)
+    cbs = served(arrivals, needs, runtime_us, period_us, shared)
     constant = 2 * service.delay_s
     return Sample(cbs - sent + constant, fluid - sent + constant)
 
@@ -86,8 +86,15 @@ def departures(arrivals: Times, needs: Times) -> Times:
     return ends
 
 
-def _served(arrivals: Times, needs: Times, runtime_us: int, period_us: int,
-            shared: bool) -> Times:
+def served(arrivals: Times, needs: Times, runtime_us: int, period_us: int,
+           shared: bool) -> Times:
+    """Return when a reservation lets each request go.
+
+    :param arrivals: in s, ascending
+    :param needs: processing times on a whole pCPU, in s
+    :param shared: another reservation, never idle, has the rest of the pCPU
+    :raises checks.ModelError: if this takes decades of simulated time
+    """
     if (arrivals[-1] + needs.sum() * (period_us / runtime_us + 2)) * NS > (
             engine.NEVER >> 2):
         raise checks.ModelError(

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The papers' experiments, on our kernel, in virtual machines."""

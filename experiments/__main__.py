@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m experiments NAME``: run one, print it, write it down."""
+
+import argparse
+import importlib
+from pathlib import Path
+import sys
+
+from experiments import guest
+from experiments import output
+
+RESULTS = Path(__file__).resolve().parent / 'results'
+# What each takes on one core of 2020s make.
+EXPERIMENTS = {
+    'queueing': 'OpenStack paper 6.2: Figure 6 and Table 3; 20 minutes',
+    'tasksets': 'KubeDeadline 5.1: Figure 6; 5 minutes',
+    'orchestration': 'RT-Kube V-B: Table III; 5 minutes',
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Return 0 if all was measured."""
+    parser = argparse.ArgumentParser(
+        prog='python -m experiments',
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog='\n'.join(f'  {name:14}{what}'
+                         for name, what in EXPERIMENTS.items()))
+    parser.add_argument('name', choices=EXPERIMENTS)
+    parser.add_argument('--quick', action='store_true',
+                        help='a small version, of seconds, to see that it runs')
+    parser.add_argument('--reuse', action='store_true',
+                        help='do not measure again what was measured before')
+    parser.add_argument('--out', type=Path, default=RESULTS,
+                        help='folder for CSV, SVG and PNG (%(default)s)')
+    args = parser.parse_args(argv)
+    print(f'{args.name}: {EXPERIMENTS[args.name]}', flush=True)
+    reason = guest.missing()
+    if reason:
+        print(reason, file=sys.stderr)
+        return 1
+    try:
+        importlib.import_module(f'experiments.{args.name}').run(
+            output.Folder(args.out, args.reuse), args.quick)
+    except guest.GuestError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

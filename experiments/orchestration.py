@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers of three criticalities, placed by Nova: RT-Kube's Table III.
+
+Our Nova and a stock one place them; each node's containers are then offered to
+our kernel, and what it admits to the exact simulator.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import json
+import os
+from pathlib import Path
+import random
+import subprocess
+import sys
+import tempfile
+
+from experiments import guest
+from experiments import output
+from experiments import rtkube
+from nova_rt.model import simulator
+
+CLOUDS = {'stock': 'stock Nova', 'ours': 'nova-rt'}
+HORIZON_US = 2_000_000
+SEEDS = 20
+
+
+@dataclasses.dataclass
+class Container:
+    """A container and what became of it.
+
+    :ivar node: where Nova put it, None if nowhere
+    :ivar pcpu: what the claim chose; on stock Nova, where the kernel took it
+    :ivar admitted: by the kernel
+    :ivar jobs: of its task, in the simulator
+    :ivar missed: of these, how many were late
+    """
+
+    criticality: str
+    node: str | None
+    pcpu: int | None
+    admitted: bool = False
+    jobs: int = 0
+    missed: int = 0
+
+
+def placements(part: int) -> dict[tuple[str, str], list[Container]]:
+    """Return where both clouds put the containers, by cloud and deployment.
+
+    :raises guest.GuestError: if Nova's services failed
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider',
+             '-p', 'nova_rt.tests.native_threads',
+             Path(__file__).with_name('placing.py')],
+            env=os.environ | {'NOVA_RT_PLACEMENTS': folder,
+                              'NOVA_RT_COUNTS': str(part)},
+            cwd=guest.ROOT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise guest.GuestError('Nova did not place the containers: '
+                                   + done.stdout[-600:])
+        return {(cloud, name): [Container(**each) for each in json.loads(
+            Path(folder, f'{cloud}-{name}.json').read_text())]
+            for cloud in CLOUDS for name in rtkube.DEPLOYMENTS}
+
+
+def offer(nodes: Sequence[Sequence[Container]], pcpus: int) -> None:
+    """Offer each node's containers to our kernel, and note what it admits.
+
+    Up to 95% of a CPU, as on the nodes. A container whose pCPU nobody chose
+    is offered to one after the other: refused is what none of them takes.
+    """
+    lines = ['echo 950000 > /proc/sys/kernel/sched_rt_runtime_us']
+    for number, containers in enumerate(nodes):
+        lines.append(f'mkdir -p /cg/n; : > /out/{number}')
+        for index, one in enumerate(containers):
+            lines += _ask(number, index, one, pcpus)
+        lines.append('rmdir /cg/n/*; rmdir /cg/n')
+    found = guest.run('\n'.join(lines), cpus=pcpus)
+    for number, containers in enumerate(nodes):
+        for line in found.files[str(number)].decode().splitlines():
+            index, pcpu = map(int, line.split())
+            containers[index].admitted = True
+            containers[index].pcpu = pcpu
+
+
+def _ask(number: int, index: int, one: Container, pcpus: int) -> list[str]:
+    task = rtkube.TASKS[one.criticality]
+    choice = range(pcpus) if one.pcpu is None else [one.pcpu]
+    # Its parent has all that the node has, so the kernel judges the sum.
+    return [
+        f'mkdir /cg/n/{index}',
+        f'echo {task.period_us} > /cg/n/{index}/cpu.rt_period_us',
+        f'for cpu in {" ".join(map(str, choice))}; do',
+        f'  if echo "$cpu {task.wcet_us}" > '
+        f'/cg/n/{index}/cpu.rt_multi_runtime_us; then',
+        f'    echo "{index} $cpu" >> /out/{number}; break',
+        '  fi',
+        'done']
+
+
+def judge(containers: Sequence[Container]) -> None:
+    """Simulate one node: note the jobs and the missed deadlines.
+
+    Each container's task is alone in its server. Tasks begin together, and
+    at random.
+    """
+    running = [each for each in containers if each.admitted]
+    groups = [simulator.Group(
+        [simulator.Server(each.pcpu or 0, task.wcet_us, task.period_us)],
+        [task], [0]) for each in running
+        if (task := rtkube.TASKS[each.criticality])]
+    tasks = [group.tasks[0] for group in groups]
+    if not tasks:
+        return
+    for seed in range(SEEDS):
+        source = random.Random(seed)  # noqa: S311
+        starts = [source.randrange(task.period_us) if seed else 0
+                  for task in tasks]
+        found = simulator.simulate(groups, HORIZON_US, (), simulator.periodic(
+            tasks, HORIZON_US, starts))
+        for index, each in enumerate(running):
+            each.jobs += int(found.jobs[index])
+        for index, _ in found.misses():
+            running[index].missed += 1
+
+
+HEADER = ['deployment', 'cloud', 'criticality', 'containers', 'on_I', 'on_J',
+          'on_R', 'nowhere', 'refused', 'missed_running_percent',
+          'missed_all_percent', 'paper_kubernetes_refused',
+          'paper_missed_running_percent', 'paper_missed_all_percent',
+          'paper_rtkube_refused']
+
+
+def rows(found: Mapping[tuple[str, str], Sequence[Container]]
+         ) -> list[list[object]]:
+    """Return the table: a row for each deployment, cloud and criticality."""
+    table = []
+    for name in rtkube.DEPLOYMENTS:
+        for cloud in CLOUDS:
+            for level in rtkube.TASKS:
+                some = [each for each in found[cloud, name]
+                        if each.criticality == level]
+                table.append([name, CLOUDS[cloud], level, *_counted(some),
+                              *rtkube.PAPER[name][level], 0])
+    return table
+
+
+def _counted(some: Sequence[Container]) -> list[object]:
+    where = [sum(each.node == node for each in some)
+             for node in (*rtkube.NODES, None)]
+    running = [each for each in some if each.admitted]
+    jobs = sum(each.jobs for each in running)
+    share = (sum(each.missed for each in running) / jobs) if jobs else 0.0
+    # A task that does not run misses every deadline.
+    idle = 1 - len(running) / len(some)
+    return [len(some), *where,
+            sum(each.node is not None and not each.admitted for each in some),
+            100 * share, 100 * (idle + (1 - idle) * share)]
+
+
+def run(folder: output.Folder, quick: bool = False) -> list[list[object]]:
+    """Place, offer, judge; write the table and the picture; return it."""
+    from experiments import orchestration_pictures
+
+    clock = output.Clock()
+    found = placements(8 if quick else 1)
+    clock.say('placed by both clouds')
+    nodes = [[each for each in containers if each.node == node]
+             for containers in found.values()
+             for node, what in rtkube.NODES.items() if what.real_time]
+    offer(nodes, max(node.pcpus for node in rtkube.NODES.values()))
+    clock.say('offered to our kernel')
+    for containers in nodes:
+        judge(containers)
+    clock.say('judged by the exact simulator')
+    table = rows(found)
+    folder.table('rtkube-table3', HEADER, table)
+    orchestration_pictures.draw(folder, table)
+    for row in table:
+        print(*row)
+    return table

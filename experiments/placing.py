@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where our Nova and a stock one put the containers of RT-Kube's deployments.
+
+``python -m experiments orchestration`` runs it by pytest, with native threads,
+and with ``NOVA_RT_PLACEMENTS``, the folder that gets one JSON
+file per cloud and deployment: by container its criticality, its node, and, on
+our Nova, its pCPU. API, scheduler, Placement and compute services are real;
+libvirt is a fake, and so is the kernel under it.
+"""
+
+import json
+import os
+from pathlib import Path
+import time
+
+import fixtures
+from nova.tests.functional import integrated_helpers
+from nova.virt import fake
+
+from experiments import rtkube
+from nova_rt.tests.functional import base
+from nova_rt.tests.functional import cloud
+from nova_rt.tests.functional import fake_driver
+
+COUNTS = os.environ.get('NOVA_RT_COUNTS')
+
+
+class _Sized:
+    """Nodes of the paper's sizes."""
+
+    def init_host(self, host):
+        node = rtkube.NODES[host]
+        self.vcpus, self.memory_mb = node.pcpus, node.memory_mb
+        super().init_host(host)
+        self.resources = fake.Resources(node.pcpus, node.memory_mb, 600_000)
+
+
+class SizedDriver(_Sized, fake.FakeDriver):
+    """Nova's fake driver on such a node."""
+
+
+class SizedContainerDriver(_Sized, fake_driver.FakeContainerDriver):
+    """The one with containers' groups on such a node."""
+
+
+class _Deployments:
+    """Deploys and writes down; to be mixed into a cloud."""
+
+    def _start(self):
+        # 72 containers of one vCPU shall go on 8 pCPUs: Nova would stop at 32.
+        self.flags(cpu_allocation_ratio=16.0, ram_allocation_ratio=1.0)
+        for name in rtkube.NODES:
+            self._start_compute(name)
+
+    def _deploy(self, name, deployment, specs):
+        wanted = rtkube.counts(deployment, COUNTS)
+        for level, count in wanted.items():
+            body = self._build_server(
+                flavor_id=specs(level), networks='none', name=level)
+            body |= {'min_count': count, 'max_count': count}
+            self.api.post_server({'server': body})
+        total = sum(wanted.values())
+        servers = self._settled(total)
+        rows = [self._row(server) for server in servers]
+        path = Path(os.environ['NOVA_RT_PLACEMENTS'],
+                    f'{name}-{deployment}.json')
+        path.write_text(json.dumps(rows))
+
+    def _settled(self, total):
+        for _ in range(1200):
+            servers = self.admin_api.get_servers(detail=True)
+            if len(servers) == total and all(
+                    each['status'] in ('ACTIVE', 'ERROR') for each in servers):
+                return servers
+            time.sleep(0.5)
+        raise AssertionError('The servers are still being built.')
+
+    def _row(self, server):
+        placed = server['status'] == 'ACTIVE'
+        return {'criticality': server['name'].split('-')[0],
+                'node': server['OS-EXT-SRV-ATTR:host'] if placed else None,
+                'pcpu': self._pcpu(server) if placed else None}
+
+
+class TestOurNova(_Deployments, cloud.CloudTestCase):
+    """Filter, weigher and claim of nova-rt."""
+
+    compute_driver = 'fake.SizedContainerDriver'
+
+    def setUp(self):
+        self.useFixture(fixtures.MockPatchObject(
+            fake, 'SizedContainerDriver', SizedContainerDriver, create=True))
+        super().setUp()
+        for name, node in rtkube.NODES.items():
+            SizedContainerDriver.capacities[name] = node.capacity
+        self._start()
+
+    def _specs(self, level):
+        task = rtkube.TASKS[level]
+        return self._create_flavor(
+            vcpu=1, memory_mb=rtkube.MEMORY_MB, disk=1, extra_spec={
+                base.RUNTIME: str(task.wcet_us),
+                base.PERIOD: str(task.period_us)})
+
+    def _pcpu(self, server):
+        (pcpu,) = self.pcpus_of(server)
+        return pcpu
+
+    def test_places_the_first_deployment(self):
+        self._deploy('ours', 'first', self._specs)
+
+    def test_places_the_second_deployment(self):
+        self._deploy('ours', 'second', self._specs)
+
+
+class TestStockNova(_Deployments, integrated_helpers.ProviderUsageBaseTestCase,
+                    base.ReservationTestCase):
+    """Nova's own filters and weighers, which know nothing of reservations."""
+
+    microversion = 'latest'
+    compute_driver = 'fake.SizedDriver'
+
+    def setUp(self):
+        self.useFixture(fixtures.MockPatchObject(
+            fake, 'SizedDriver', SizedDriver, create=True))
+        super().setUp()
+        self._start()
+
+    def _specs(self, level):
+        return self._create_flavor(
+            vcpu=1, memory_mb=rtkube.MEMORY_MB, disk=1)
+
+    def _pcpu(self, server):
+        return None
+
+    def test_places_the_first_deployment(self):
+        self._deploy('stock', 'first', self._specs)
+
+    def test_places_the_second_deployment(self):
+        self._deploy('stock', 'second', self._specs)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random task sets in their synthesised reservations: Figure 6 of KubeDeadline.
+
+All in the exact simulator; those that one vCPU can hold also in containers'
+groups on our kernel, beside a neighbour that takes all the rest, and under
+the fair scheduler, with and without that neighbour. In a virtual machine of
+several CPUs these take turns, so only one can judge deadlines.
+"""
+
+from collections.abc import Sequence
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+
+from experiments import guest
+from experiments import output
+from nova_rt.model import campaign
+from nova_rt.model import generate
+from nova_rt.model import supply
+from nova_rt.model import synthesis
+from nova_rt.model import tasks as tasks_
+
+SETS = 150
+ON_KERNEL = 30
+RUNS = 100
+SECONDS = 4
+PERIODS_US = (10_000, 5000, 2000)
+MODES = {'hcbs': 'hcbs, busy neighbour', 'fair': 'fair, alone',
+         'fair-busy': 'fair, busy neighbour'}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A task set and its reservation on one vCPU.
+
+    :ivar index: which of the 150 it is
+    """
+
+    index: int
+    tasks: Sequence[tasks_.Task]
+    resource: supply.Resource
+
+
+@dataclasses.dataclass(frozen=True)
+class Jobs:
+    """What the jobs of a set did under one scheduler.
+
+    :ivar normalised: response time over period, of those that ended
+    :ivar missed: jobs that were late, or had not ended when they were due
+    """
+
+    normalised: np.ndarray
+    missed: int
+
+    @property
+    def worst(self) -> float:
+        """The largest response time over period."""
+        return float(self.normalised.max())
+
+
+def overhead_us(period_us: int) -> int:
+    """Return what the kernel needs itself of each period.
+
+    At an instruction per ns: about 10 µs for a switch, 1% for ticks.
+    """
+    return 20 + period_us // 100
+
+
+def on_one_vcpu(count: int = ON_KERNEL) -> list[Case]:
+    """Return the first task sets that one vCPU can hold."""
+    found = []
+    for index, tasks in enumerate(generate.evaluation_sets(SETS)):
+        for period in PERIODS_US:
+            if tasks_.utilisation(tasks) > 1 or len(found) == count:
+                break
+            one = synthesis.least_runtime(
+                tasks, period, 1, cap=Fraction(99, 100),
+                overhead_us=overhead_us(period))
+            if one is not None:
+                found.append(Case(index, tasks, one.resource))
+                break
+    return found
+
+
+def simulated(sets: Sequence[Sequence[tasks_.Task]],
+              runs: int) -> list[tuple[supply.Resource, campaign.Tally]]:
+    """Return the reservation of each set, and what the simulator saw."""
+    found = []
+    for seed, tasks in enumerate(sets):
+        resource = synthesis.synthesise(tasks, PERIODS_US[:1]).resource
+        found.append((resource, campaign.worst_case(tasks, resource)
+                      + campaign.random_cases(tasks, resource, runs, seed)))
+    return found
+
+
+def in_guest(cases: Sequence[Case], seconds: int) -> dict[str, np.ndarray]:
+    """Return the jobs by case and mode: task, release, response in ns."""
+    lines = []
+    for case in cases:
+        held = f'{case.resource.runtime_us}/{case.resource.period_us}'
+        ordered = sorted(case.tasks, key=lambda task: task.period_us)
+        listed = ' '.join(f'{t.wcet_us},{t.period_us}' for t in ordered)
+        lines += [
+            f'exp taskset /out/{case.index}-{mode} {mode.split("-")[0]} '
+            f'{seconds} {held} {int(mode != "fair")} {listed}'
+            for mode in MODES]
+    found = guest.run('\n'.join(lines))
+    return {name: np.frombuffer(data, np.int64).reshape(-1, 3)
+            for name, data in found.files.items()}
+
+
+def judged(case: Case, jobs: np.ndarray, seconds: int) -> Jobs:
+    """Return how late the jobs of a case were."""
+    periods = np.array(sorted(task.period_us for task in case.tasks)) * 1000
+    period, response = periods[jobs[:, 0]], jobs[:, 2]
+    ended = response >= 0
+    # Those that were never begun are not in the list.
+    expected = int((seconds * 10**9 // periods).sum())
+    missed = int((~ended | (response > period)).sum()) + expected - len(jobs)
+    return Jobs(response[ended] / period[ended], missed)
+
+
+def kernel_row(case: Case, by_mode: dict[str, Jobs]) -> list[object]:
+    """Return what the CSV has of one set on the kernel."""
+    row: list[object] = [
+        case.index, len(case.tasks), float(tasks_.utilisation(case.tasks)),
+        case.resource.runtime_us, case.resource.period_us]
+    for found in by_mode.values():
+        row += [found.normalised.size, found.missed, found.worst]
+    return row
+
+
+KERNEL_HEADER = [
+    'set', 'tasks', 'utilisation', 'runtime_us', 'period_us',
+    *(f'{mode}_{what}' for mode in MODES
+      for what in ('jobs', 'missed', 'worst'))]
+SIMULATED_HEADER = ['set', 'tasks', 'utilisation', 'budget_us', 'period_us',
+                    'vcpus', 'runs', 'jobs', 'missed', 'worst']
+
+
+def run(folder: output.Folder, quick: bool = False) -> dict[str, list[Jobs]]:
+    """Run all, write tables and the picture; return the jobs by mode."""
+    from experiments import tasksets_pictures
+
+    clock = output.Clock()
+    sets = list(generate.evaluation_sets(SETS))[::30 if quick else 1]
+    tallies = simulated(sets, 5 if quick else RUNS)
+    clock.say(f'{len(sets)} sets in the exact simulator')
+    folder.table('tasksets-simulated', SIMULATED_HEADER, (
+        [index, len(tasks), float(tasks_.utilisation(tasks)),
+         resource.budget_us, resource.period_us, resource.vcpus, tally.runs,
+         int(tally.histogram.sum()), tally.misses, tally.worst]
+        for index, (tasks, (resource, tally)) in enumerate(
+            zip(sets, tallies, strict=True))))
+    cases = on_one_vcpu(2 if quick else ON_KERNEL)
+    seconds = 1 if quick else SECONDS
+    jobs = folder.samples(f'tasksets-{len(cases)}',
+                          lambda: in_guest(cases, seconds))
+    clock.say(f'{len(cases)} sets on our kernel, and under the fair scheduler')
+    found = [{mode: judged(case, jobs[f'{case.index}-{mode}'], seconds)
+              for mode in MODES} for case in cases]
+    folder.table('tasksets-kernel', KERNEL_HEADER, map(
+        kernel_row, cases, found))
+    total = sum((tally for _, tally in tallies[1:]), tallies[0][1])
+    by_mode = {mode: [each[mode] for each in found] for mode in MODES}
+    tasksets_pictures.draw(folder, by_mode, total)
+    _say(by_mode, total)
+    return by_mode
+
+
+def _say(by_mode: dict[str, list[Jobs]], total: campaign.Tally) -> None:
+    print(f'exact simulator: {total.histogram.sum()} jobs, {total.misses} '
+          f'missed, worst {total.worst:.4f}')
+    for mode, found in by_mode.items():
+        print(f'{MODES[mode]}: {sum(j.normalised.size for j in found)} jobs, '
+              f'{sum(j.missed for j in found)} missed in '
+              f'{sum(j.missed > 0 for j in found)} of {len(found)} sets, '
+              f'worst {max(j.worst for j in found):.4f}')

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the experiments share, beside the library of the kernel's tests. */
+#ifndef EXP_H
+#define EXP_H
+
+#include "../../kernel/tests/rtt.h"
+
+/*
+ * Work that takes this long on a CPU of its own. Unlike burn() it makes no
+ * system call, and is nearly free where instructions are counted.
+ */
+void work(int64_t ns);
+/* To be called before work(), with nothing else running. */
+void work_calibrate(void);
+
+/* Read a whole file; returns the number of bytes. */
+size_t load(const char *path, void **data);
+void save(const char *path, const void *data, size_t size);
+
+int queueing_main(int argc, char **argv);
+int taskset_main(int argc, char **argv);
+
+#endif
