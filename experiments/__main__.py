@@ -15,6 +15,7 @@ EXPERIMENTS = {
     'queueing': 'OpenStack paper 6.2: Figure 6 and Table 3; 20 minutes',
     'tasksets': 'KubeDeadline 5.1: Figure 6; 5 minutes',
     'orchestration': 'RT-Kube V-B: Table III; 5 minutes',
+    'tokenbucket': 'OpenStack paper 6.3: Figure 7; 10 minutes',
 }
 
 
@@ -30,6 +31,8 @@ def main(argv: list[str] | None = None) -> int:
                         help='a small version, of seconds, to see that it runs')
     parser.add_argument('--reuse', action='store_true',
                         help='do not measure again what was measured before')
+    parser.add_argument('--requests', type=int,
+                        help='how many at each point, of those with a queue')
     parser.add_argument('--out', type=Path, default=RESULTS,
                         help='folder for CSV, SVG and PNG (%(default)s)')
     args = parser.parse_args(argv)
@@ -39,8 +42,9 @@ def main(argv: list[str] | None = None) -> int:
         print(reason, file=sys.stderr)
         return 1
     try:
+        more = {'requests': args.requests} if args.requests else {}
         importlib.import_module(f'experiments.{args.name}').run(
-            output.Folder(args.out, args.reuse), args.quick)
+            output.Folder(args.out, args.reuse), args.quick, **more)
     except guest.GuestError as error:
         print(error, file=sys.stderr)
         return 1

@@ -8,7 +8,6 @@ takes no time of ours: a run repeats exactly. See ``kernel/test`` for the same w
 from collections.abc import Mapping
 import dataclasses
 import functools
-import io
 import os
 from pathlib import Path
 import re
@@ -24,7 +23,7 @@ SOURCES = Path(__file__).resolve().parent / 'vm'
 TOOLS = ('ip', 'tc')
 PACKAGES = ('qemu-system-x86', 'busybox-static', 'gcc', 'libc6-dev', 'cpio',
             'iproute2')
-DISK_MB = 256
+DISK_MB = 64
 _TIMEOUT_S = 3600
 
 
@@ -175,7 +174,7 @@ def _copy_with_libraries(binary: str, root: Path) -> None:
 
 
 def _unpacked(disk: Path) -> dict[str, bytes]:
-    with tarfile.open(fileobj=io.BytesIO(disk.read_bytes())) as archive:
+    with tarfile.open(disk) as archive:
         return {
             member.name.removeprefix('./'): file.read() for member in archive
             if member.isfile() and (file := archive.extractfile(member))}

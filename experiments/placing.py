@@ -67,12 +67,12 @@ class _Deployments:
         path.write_text(json.dumps(rows))
 
     def _settled(self, total):
-        for _ in range(1200):
+        for _ in range(400):
             servers = self.admin_api.get_servers(detail=True)
             if len(servers) == total and all(
                     each['status'] in ('ACTIVE', 'ERROR') for each in servers):
                 return servers
-            time.sleep(0.5)
+            time.sleep(3)
         raise AssertionError('The servers are still being built.')
 
     def _row(self, server):

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the experiments compute themselves, without a virtual machine."""
+
+import numpy as np
+import pytest
+
+from experiments import __main__ as command
+from experiments import guest
+from experiments import orchestration
+from experiments import output
+from experiments import queueing
+from experiments import rtkube
+from experiments import tasksets
+from experiments import tokenbucket
+from nova_rt.model import paper
+from nova_rt.model import supply
+from nova_rt.model import synthesis
+from nova_rt.model import tasks as tasks_
+
+
+def test_requests_have_the_load_that_they_shall_have():
+    drawn = queueing.draw(1000, 0.7, 200_000, 1)
+    assert drawn.at[-1] / drawn.at.size == pytest.approx(1000, rel=0.02)
+    assert drawn.work.mean() == pytest.approx(700, rel=0.02)
+
+
+def test_the_guest_reads_stretched_nanoseconds():
+    drawn = queueing.Draw(np.array([2.0]), np.array([0.5]))
+    assert np.frombuffer(queueing.encoded(drawn, 128, 4), np.int64).tolist(
+        ) == [8000, 2000, 128]
+    assert queueing.reservation(0.9, 4) == '7200/8000'
+
+
+def point(slower):
+    setting = paper.TABLE_3[1]
+    drawn = queueing.draw(2000, setting.load, 3000, 1)
+    ideal = queueing._point(setting, 2000, drawn, np.zeros(3000), 0, 0).ideal
+    return queueing._point(setting, 2000, drawn, ideal * slower + 10, 10, 1)
+
+
+def test_a_guest_that_is_the_model_has_no_error():
+    row = dict(zip(queueing.TABLE_HEADER, queueing.table_row([point(1.0)]),
+                   strict=True))
+    assert row['mean_mape_paired'] == pytest.approx(0, abs=1e-9)
+    assert row['p99_mape_paired'] == pytest.approx(0, abs=1e-9)
+    assert row['mean_mape'] > 0
+    assert row['mean_mape_paper'] == 5.02
+
+
+def test_a_slower_guest_has_an_error_of_so_much():
+    row = dict(zip(queueing.TABLE_HEADER, queueing.table_row([point(1.1)]),
+                   strict=True))
+    assert 5 < row['mean_mape_paired'] < 12
+
+
+def test_what_is_sent_and_its_headers_are_the_drawn_size():
+    drawn = np.array([500.0, 3000.0])
+    sent = tokenbucket.on_the_wire(drawn)
+    packets = np.ceil(sent / tokenbucket.PAYLOAD_BYTES)
+    assert sent + packets * tokenbucket.PACKET_BYTES == pytest.approx(drawn)
+
+
+def test_at_least_thirty_sets_fit_one_vcpu():
+    cases = tasksets.on_one_vcpu()
+    assert len(cases) == tasksets.ON_KERNEL
+    assert all(case.resource.vcpus == 1 for case in cases)
+    assert [case.index for case in cases] == sorted(
+        {case.index for case in cases})
+
+
+def case_of(*tasks):
+    found = synthesis.least_runtime(tasks, 10_000, 1)
+    return tasksets.Case(0, tasks, supply.Resource(
+        found.resource.budget_us, 10_000))
+
+
+def test_late_unended_and_unbegun_jobs_are_missed():
+    case = case_of(tasks_.Task(1000, 500_000))
+    ms = 1_000_000
+    jobs = np.array([[0, 0, 10 * ms], [0, 500 * ms, 501 * ms],
+                     [0, 1000 * ms, -1]])
+    found = tasksets.judged(case, jobs, 2)
+    assert found.missed == 3
+    assert found.worst == pytest.approx(1.002)
+
+
+def test_utilisations_are_those_of_the_paper():
+    assert [round(100 * task.utilisation) for task in rtkube.TASKS.values()
+            ] == [12, 16, 20]
+    for counts in rtkube.DEPLOYMENTS.values():
+        assert sum(counts.values()) == 72
+
+
+def placed(*pcpus, admitted=True):
+    return [orchestration.Container('C', 'I', pcpu, admitted)
+            for pcpu in pcpus]
+
+
+def test_what_the_kernel_admits_misses_nothing():
+    containers = placed(0, 0, 0, 0, 1)
+    orchestration.judge(containers)
+    assert all(each.jobs > 100 and not each.missed for each in containers)
+
+
+def test_a_refused_container_misses_all():
+    found = {(cloud, name): [
+        *placed(0, 1), *placed(2, 3, admitted=False),
+        orchestration.Container('A', 'J', 0, True),
+        orchestration.Container('B', None, None)]
+        for cloud in orchestration.CLOUDS for name in rtkube.DEPLOYMENTS}
+    rows = [dict(zip(orchestration.HEADER, row, strict=True))
+            for row in orchestration.rows(found)]
+    by_level = {row['criticality']: row for row in rows[:3]}
+    assert by_level['C']['refused'] == 2
+    assert by_level['C']['missed_all_percent'] == 50
+    assert by_level['A']['refused'] == 0
+    assert by_level['B']['nowhere'] == 1
+
+
+def test_samples_are_measured_once_if_they_may_be_reused(tmp_path):
+    calls = []
+
+    def measure():
+        calls.append(1)
+        return {'values': np.arange(3)}
+
+    for reuse in (False, True):
+        kept = output.Folder(tmp_path, reuse).samples('one', measure)
+        assert kept['values'].tolist() == [0, 1, 2]
+    assert len(calls) == 1
+
+
+def test_a_failed_experiment_is_one_sentence(monkeypatch, tmp_path, capsys):
+    def fail(*_):
+        raise guest.GuestError('The kernel does not build.')
+
+    monkeypatch.setattr(guest, 'missing', str)
+    monkeypatch.setattr(queueing, 'run', fail)
+    assert command.main(['queueing', '--out', str(tmp_path)]) == 1
+    assert capsys.readouterr().err == 'The kernel does not build.\n'
