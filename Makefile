@@ -5,7 +5,7 @@ PYTHON ?= /usr/bin/python3
 MODE ?= auto
 KEEP ?=
 
-.PHONY: help demo test test-kernel test-mano test-tempest unit tacker functional kolla nova33 e2e pep8 mypy bench dist docs clean
+.PHONY: help demo test test-experiments test-kernel test-mano test-tempest unit tacker functional kolla nova33 e2e pep8 mypy bench experiments dist docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
@@ -18,7 +18,7 @@ demo:  ## run the demo (KEEP=1: leave it running; MODE=embedded|real)
 test:  ## run all tests; the last line counts them
 	@PYTHON=$(PYTHON) tools/prepare stack docs
 	@.venv/bin/python tools/run-tests pep8 mypy unit tacker functional kolla e2e \
-	    mano tempest kernel docs
+	    mano tempest kernel experiments docs
 
 unit tacker functional pep8 mypy:  ## run one kind of check
 	@PYTHON=$(PYTHON) tools/prepare
@@ -42,6 +42,14 @@ test-tempest:  ## run the tempest tests on a real stack (root)
 
 test-kernel:  ## build our kernel and test it in QEMU, beside the stock one
 	@kernel/test
+
+test-experiments:  ## run small versions of the papers' experiments, in QEMU
+	@PYTHON=$(PYTHON) tools/prepare
+	@.venv/bin/tox run -e nova,experiments
+
+experiments:  ## run one of the papers' experiments (NAME=queueing, ...)
+	@PYTHON=$(PYTHON) tools/prepare
+	@.venv/bin/tox run -q -e nova,experiment -- $(or $(NAME),--help)
 
 dist:  ## build the wheels into dist
 	@PYTHON=$(PYTHON) tools/prepare

@@ -22,7 +22,7 @@ SOURCES = Path(__file__).resolve().parent / 'vm'
 # own wherever it looks for a command.
 TOOLS = ('ip', 'tc')
 PACKAGES = ('qemu-system-x86', 'busybox-static', 'gcc', 'libc6-dev', 'cpio',
-            'iproute2')
+            'iproute2', 'linux-source-6.12')
 DISK_MB = 64
 _TIMEOUT_S = 3600
 

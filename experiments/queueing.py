@@ -83,7 +83,7 @@ class Draw:
 
 
 # Far enough apart not to meet, and no work: what the way there and back takes.
-PING = Draw(np.arange(1, 501) * 5000.0, np.zeros(500))
+PING = Draw(np.linspace(5000.0, 500 * 5000.0, 500), np.zeros(500))
 
 
 def draw(gap_us: float, load: float, count: int, seed: int) -> Draw:
@@ -156,12 +156,8 @@ def point_row(point: Point) -> list[object]:
         point.setting.size_bytes, point.setting.load, point.setting.bandwidth,
         point.gap_us, point.measured.size, point.ping, point.cost]
     for level, statistic in LEVELS.items():
-        series = point.series(level)
-        seen = statistics.point_interval(
-            series, lambda each, of=statistic: statistics.plain(each, of))
-        fair = statistics.point_interval(
-            series, lambda each, of=statistic: statistics.paired(each, of))
-        row += [series.expected, seen.value, seen.half, fair.value, fair.half,
+        row += [point.expected(level),
+                *statistics.both(point.series(level), statistic),
                 statistic(point.simulated) + DELAY_US,
                 statistic(point.costed) + DELAY_US]
     return row

@@ -10,6 +10,7 @@ measured (a control variate).
 from collections.abc import Callable
 from collections.abc import Sequence
 import dataclasses
+import functools
 
 import numpy as np
 import numpy.typing as npt
@@ -114,3 +115,10 @@ def point_interval(series: Series, value: Callable[[Series], float],
                    seed: int = 1) -> Interval:
     """Return the value at one point, with its confidence interval."""
     return interval([series], value, lambda _, seen: float(seen[0]), seed)
+
+
+def both(series: Series, statistic: Statistic) -> tuple[float, ...]:
+    """Return a statistic and half its interval, plain and paired."""
+    found = [point_interval(series, functools.partial(how, statistic=statistic))
+             for how in (plain, paired)]
+    return tuple(value for each in found for value in (each.value, each.half))

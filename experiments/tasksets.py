@@ -69,7 +69,7 @@ def overhead_us(period_us: int) -> int:
 
 def on_one_vcpu(count: int = ON_KERNEL) -> list[Case]:
     """Return the first task sets that one vCPU can hold."""
-    found = []
+    found: list[Case] = []
     for index, tasks in enumerate(generate.evaluation_sets(SETS)):
         if len(found) == count:
             break

@@ -84,7 +84,9 @@ def on_the_wire(drawn: statistics.Values) -> statistics.Values:
     token bucket sees the drawn size.
     """
     packets = np.ceil(drawn / (PAYLOAD_BYTES + PACKET_BYTES))
-    return np.clip(drawn - packets * PACKET_BYTES, HEADER_BYTES, MAX_BYTES)
+    sent: statistics.Values = np.clip(
+        drawn - packets * PACKET_BYTES, HEADER_BYTES, MAX_BYTES)
+    return sent
 
 
 def rate(megabits: int) -> str:
@@ -145,13 +147,8 @@ def point_row(point: Point) -> list[object]:
     row: list[object] = [point.megabits, point.gap_us, point.measured.size,
                          point.delay, point.exact()]
     for level, statistic in requests_.LEVELS.items():
-        series = point.series(level)
-        seen = statistics.point_interval(
-            series, lambda each, of=statistic: statistics.plain(each, of))
-        fair = statistics.point_interval(
-            series, lambda each, of=statistic: statistics.paired(each, of))
-        row += [point.expected(level), seen.value, seen.half, fair.value,
-                fair.half]
+        row += [point.expected(level),
+                *statistics.both(point.series(level), statistic)]
     return row
 
 
