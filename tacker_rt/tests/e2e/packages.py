@@ -36,7 +36,7 @@ def build(example: str, target: pathlib.Path,
         content = {name: text.replace(old, new)
                    for name, text in content.items()}
     for name in ETSI_TYPES:
-        content[f'Definitions/{name}'] = _of_tacker(name).read_text()
+        content[f'Definitions/{name}'] = of_tacker(name).read_text()
     with zipfile.ZipFile(target, 'w') as package:
         for name, text in {**content, **(files or {})}.items():
             if text is not None:
@@ -44,7 +44,16 @@ def build(example: str, target: pathlib.Path,
     return vnfd_id
 
 
-def _of_tacker(name: str) -> pathlib.Path:
+def vnfd_id(example: str) -> str:
+    """Return the id of an example's VNFD as it is shipped."""
+    found = {ident for path in (EXAMPLES / example).rglob('*.yaml')
+             for ident in UUID.findall(path.read_text())}
+    ident, = found
+    return ident
+
+
+def of_tacker(name: str) -> pathlib.Path:
+    """Return a file that Tacker's package has."""
     path = next(each for each in importlib.metadata.files('tacker') or ()
                 if each.name == name)
     return pathlib.Path(str(path.locate()))

@@ -45,8 +45,7 @@ class Operator:
         self._packages.append(package)
         self._client.run(
             f'vnf package upload --path {path} {package}')
-        driver.until(lambda: self._is_onboarded(package),
-                     f'package {package} is onboarded', pause=PAUSE_S)
+        self.wait_until_onboarded(package)
         return vnfd
 
     def create(self, vnfd: str) -> 'Vnf':
@@ -54,6 +53,21 @@ class Operator:
         created = json.loads(self.command(f'vnflcm create {vnfd} -f json'))
         self._vnfs.append(Vnf(self, created['ID']))
         return self._vnfs[-1]
+
+    def adopt(self) -> tuple[str | None, 'Vnf | None']:
+        """Take over the package and the VNF that others made, if they are."""
+        self._packages = [
+            each['id'] for each in self.ask('/vnfpkgm/v1/vnf_packages')]
+        self._vnfs = [
+            Vnf(self, each['id'])
+            for each in self.ask(f'/vnflcm/v{self.version}/vnf_instances')]
+        return (next(iter(self._packages), None),
+                next(iter(self._vnfs), None))
+
+    def wait_until_onboarded(self, package: str) -> None:
+        """Wait until a package that was uploaded can be used."""
+        driver.until(lambda: self._is_onboarded(package),
+                     f'package {package} is onboarded', pause=PAUSE_S)
 
     def command(self, text: str) -> str:
         """Run ``openstack`` with Tacker's version and return its output."""
@@ -121,7 +135,7 @@ class Vnf:
     def instantiate(self, **additional: Any) -> None:
         """Instantiate it; what is additional goes with later requests too."""
         self.try_to_instantiate(**additional)
-        self._succeeded()
+        self.succeeded()
 
     def try_to_instantiate(self, **additional: Any) -> None:
         """Instantiate it, which may fail."""
@@ -130,7 +144,7 @@ class Vnf:
             'flavourId': 'simple', 'additionalParams': additional,
             'extVirtualLinks': self._operator.links()})
         self._operator.command(f'vnflcm instantiate {self.id} {path}')
-        self._settled()
+        self.settled()
 
     def scale(self, kind: str) -> None:
         """Scale by one step, SCALE_OUT or SCALE_IN."""
@@ -171,12 +185,23 @@ class Vnf:
         return [each['id'] for each in self._instantiated()['vnfcInfo']
                 if each['vduId'] == vdu]
 
+    def settled(self) -> None:
+        """Wait until nothing is done to it."""
+        driver.until(lambda: self._operator.latest(self.id).get(
+            'operationState') not in AT_WORK, f'VNF {self.id} is at rest',
+            PATIENCE_S, PAUSE_S)
+
+    def succeeded(self) -> None:
+        """Fail if its last operation did."""
+        operation = self._operator.latest(self.id)
+        assert operation['operationState'] == 'COMPLETED', operation
+
     def remove(self) -> None:
         """Leave nothing of it, whatever state it is in."""
         latest = self._operator.latest(self.id)
         if latest.get('operationState') == 'FAILED_TEMP':
             self._operator.command(f'vnflcm op rollback {latest["id"]}')
-            self._settled()
+            self.settled()
         if self._instantiated():
             self.terminate()
         driver.until(self._is_deleted, f'VNF {self.id} is deleted')
@@ -194,17 +219,8 @@ class Vnf:
     def _do(self, text: str) -> None:
         """Run a command of ``openstack vnflcm`` and wait for its success."""
         self._operator.command(f'vnflcm {text}')
-        self._settled()
-        self._succeeded()
-
-    def _succeeded(self) -> None:
-        operation = self._operator.latest(self.id)
-        assert operation['operationState'] == 'COMPLETED', operation
-
-    def _settled(self) -> None:
-        driver.until(lambda: self._operator.latest(self.id)['operationState']
-                     not in AT_WORK, f'VNF {self.id} is at rest', PATIENCE_S,
-                     PAUSE_S)
+        self.settled()
+        self.succeeded()
 
     def _with_additional(self) -> str:
         if not self.additional:
