@@ -132,8 +132,3 @@ def test_what_helps_in_trouble(reader, user, flavors, kernel):
     driver.until(lambda: driver.nothing_held(kernel), 'all is given back')
     os.makedirs('/sys/fs/cgroup/cpu/machine', exist_ok=True)
     reader().read('doc/source/operator/troubleshooting.rst')
-
-
-def test_the_stacks_page(reader, stack):
-    reader(names={'run/stack': str(stack.site.rundir.path)}).read(
-        'doc/source/stack.rst')

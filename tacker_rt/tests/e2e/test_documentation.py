@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page on deployment, typed as it stands there."""
+"""Pages whose commands need Tacker or Neutron, typed as they stand there."""
 
 import json
 import shutil
@@ -7,20 +7,23 @@ import shutil
 import pytest
 
 from nova_rt.tests import documentation
+from stack.services import neutron
+from tacker_rt.tests.e2e import network
 from tacker_rt.tests.e2e import packages
 
-PAGE = 'doc/source/mano/deploy.rst'
+DEPLOYMENT = 'doc/source/mano/deploy.rst'
 
 
 @pytest.fixture
-def desk(tmp_path):
+def desk(user, tmp_path):
     """A directory with the examples, ETSI's types and the requests' files."""
     shutil.copytree(documentation.ROOT / 'tosca', tmp_path / 'tosca')
     standard = tmp_path / 'tosca' / 'packages' / 'standard'
     for name in packages.ETSI_TYPES:
         shutil.copy(packages.of_tacker(name), standard / 'Definitions')
-    (_, shown), = documentation.blocks(PAGE, 'json')
-    request = json.loads(''.join(shown))
+    (_, shown), = documentation.blocks(DEPLOYMENT, 'json')
+    outside = user.cloud.network.find_network(neutron.PHYSICAL).id
+    request = json.loads(''.join(shown).replace('NETWORK', outside))
     additional = {'additionalParams': request['additionalParams']}
     (standard / 'instantiate.json').write_text(json.dumps(request))
     (standard / 'additional.json').write_text(json.dumps(additional))
@@ -65,10 +68,43 @@ def test_the_page_on_deployment(
         desk, stack.environment('demo'), stack.environment('admin'),
         {'PACKAGE': package, 'VNFD': vnfd, 'VNF': vnf, 'VNFC': vnfc,
          'SERVER': server})
-    for command in documentation.commands(PAGE):
+    for command in documentation.commands(DEPLOYMENT):
         reader.type(command)
         if command.text.startswith('openstack stack create'):
             # They are three ways to the same, for which there is no room.
             reader.type(command._replace(
                 text='openstack stack delete --yes --wait vnf'))
     operator.adopt()[1].succeeded()
+
+
+@pytest.fixture
+def rt1(admin):
+    """The flavor of the user guide."""
+    admin.run('flavor create rt1 --vcpus 2 --ram 64 --disk 1 '
+              '--property hw:cpu.rt_runtime_us=60000 '
+              '--property hw:cpu.rt_period_us=200000')
+    yield
+    admin.run('flavor delete rt1')
+
+
+@pytest.fixture
+def web(user, rt1):
+    """The server that the page makes and opens to all, gone afterwards."""
+    before = {each.id for each in user.cloud.network.security_group_rules()}
+    yield 'web'
+    user.run('server delete web --wait')
+    for rule in user.cloud.network.security_group_rules():
+        if rule.id not in before:
+            user.run(f'security group rule delete {rule.id}')
+
+
+def test_the_page_on_the_stack(stack, user, web, tmp_path):
+    def address():
+        server = user.cloud.compute.find_server(web)
+        (found,), = user.cloud.compute.get_server(server).addresses.values()
+        network.outside(stack).reaches(found['addr'], network.FIRST)
+        return found['addr']
+
+    documentation.Reader(tmp_path, names={
+        'run/stack': str(stack.site.rundir.path), 'ADDRESS': address,
+    }).read('doc/source/stack.rst')
