@@ -11,6 +11,7 @@ import threading
 from stack import graph
 from stack import guests
 from stack import host
+from stack import nodes
 from stack import procfs
 from stack.errors import StackError
 from stack.service import Service
@@ -35,7 +36,9 @@ class Cloud:
     ) -> None:
         self.site = site
         self._services: list[Service] = [
-            part(site) for part in chosen(site.more)]
+            part(site) for part in chosen(site.more, not site.nodes)]
+        if site.nodes:
+            self._services += nodes.services(site)
         self._report = report
 
     def up(self) -> None:
@@ -43,10 +46,11 @@ class Cloud:
 
         :raises StackError: if a part does not start.
         """
-        host.check(self.site.more)
+        host.check(self.site.more, self.site.nodes > 0)
         self.site.rundir.create(
             compute=self.site.compute, nova_rt=self.site.nova_rt,
-            more=self.site.more)
+            more=self.site.more, nodes=self.site.nodes,
+            node_cgroup_v1=self.site.node_cgroup_v1)
         logging.basicConfig(
             filename=self.site.rundir.logs / 'launcher.log', force=True)
         try:
@@ -103,6 +107,10 @@ class Cloud:
                 name, 'running' if pids else 'ended',
                 sum(procfs.pss_kib(pid) for pid in pids)))
         return rows
+
+    def node(self, number: int) -> nodes.Machine:
+        """Return the virtual machine of a node, counted from 1."""
+        return nodes.Machine(self.site, number)
 
     def environment(self, user: str = 'admin') -> dict[str, str]:
         """Return what makes a client a user (admin, demo) of this stack."""

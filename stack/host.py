@@ -20,17 +20,23 @@ CGROUPS = Path('/sys/fs/cgroup')
 UNIFIED = CGROUPS / 'unified'
 
 # Command: the Debian package that has it.
-COMMANDS = {
+CONTROL_COMMANDS = {
     '/usr/sbin/mariadbd': 'mariadb-server-core',
     '/usr/lib/rabbitmq/bin/rabbitmq-server': 'rabbitmq-server',
-    '/usr/sbin/libvirtd': 'libvirt-daemon',
     'uwsgi-core': 'uwsgi-core uwsgi-plugin-python3',
-    'virsh': 'libvirt-clients',
     'qemu-img': 'qemu-utils',
     'busybox': 'busybox-static',
     'mkfs.ext4': 'e2fsprogs',
     'losetup': 'mount',
     'gcc': 'gcc',
+}
+COMPUTE_COMMANDS = {
+    '/usr/sbin/libvirtd': 'libvirt-daemon',
+    'virsh': 'libvirt-clients',
+}
+NODE_COMMANDS = {
+    'qemu-system-x86_64': 'qemu-system-x86',
+    'ssh': 'openssh-client',
 }
 MORE_COMMANDS = {'network': {
     'ovs-vswitchd': 'openvswitch-switch',
@@ -41,28 +47,35 @@ MORE_COMMANDS = {'network': {
 BRIDGE = Path('/sys/class/net/br-int')
 
 
-def check(more: Iterable[str] = ()) -> None:
+def check(more: Iterable[str] = (), nodes: bool = False) -> None:
     """Refuse to start where the stack cannot run.
 
     :param more: what the stack has besides, see ``stack.services.MORE``.
+    :param nodes: whether its compute nodes are virtual machines.
     :raises StackError: with what is missing.
     """
     if os.geteuid() != 0:
         raise StackError(
             'The stack starts containers, mounts and control groups: run it '
             'as root.')
-    commands = dict(COMMANDS)
+    commands = CONTROL_COMMANDS | (NODE_COMMANDS if nodes else COMPUTE_COMMANDS)
     for name in more:
         commands |= MORE_COMMANDS.get(name, {})
     missing = {
         package for command, package in commands.items()
         if shutil.which(command) is None}
-    if not libvirt_driver('lxc'):
+    if not nodes and not libvirt_driver('lxc'):
         missing.add('libvirt-daemon-driver-lxc')
     if missing:
         raise StackError(
             f'Debian packages are missing: {" ".join(sorted(missing))}; '
             'install them with apt-get, or use "make demo", which does.')
+    if nodes:
+        if 'network' in more:
+            raise StackError(
+                'The compute nodes in virtual machines have no Neutron yet: '
+                'leave out --nodes or --with network.')
+        return
     if 'network' in more and BRIDGE.exists():
         raise StackError(
             f'This machine has a bridge {BRIDGE.name} already: stop what '

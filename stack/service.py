@@ -31,6 +31,9 @@ class Site:
     :ivar nova_rt: whether nova-rt's parts are put into Nova's configuration.
     :ivar nova_conf: options that win over ours in nova.conf.
     :ivar more: what is added to the stack, by the names in services.MORE.
+    :ivar nodes: how many compute nodes run in virtual machines; without any,
+        the machine itself is the compute node.
+    :ivar node_cgroup_v1: whether these have cgroup v1 instead of v2.
     """
 
     rundir: RunDir
@@ -38,6 +41,8 @@ class Site:
     nova_rt: bool = True
     nova_conf: ini.Sections = field(default_factory=dict)
     more: Sequence[str] = ()
+    nodes: int = 0
+    node_cgroup_v1: bool = False
 
     def __post_init__(self) -> None:
         self.processes = Processes(self.rundir)
@@ -51,7 +56,9 @@ class Site:
         started = rundir.site()
         return cls(rundir, started.get('compute', ''),
                    started.get('nova_rt', True),
-                   more=started.get('more', ()))
+                   more=started.get('more', ()),
+                   nodes=started.get('nodes', 0),
+                   node_cgroup_v1=started.get('node_cgroup_v1', False))
 
     @property
     def password(self) -> str:

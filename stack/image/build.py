@@ -19,6 +19,8 @@ IMAGES: dict[str, str] = {
     'busybox': '',
     'busybox-hog': 'exec /bin/hog fifo 10',
     'busybox-hog-rr': 'exec /bin/hog rr 10',
+    # Not real-time, and so without need of a reservation.
+    'busybox-noisy': 'exec /bin/hog other',
     # Tells on its console, every few seconds, what it got.
     'busybox-meter': 'while :; do /bin/hog fifo 10 4; done',
 }

@@ -41,13 +41,15 @@ from stack.services.tacker import TackerSchema
 from stack.services.tacker import TackerServer
 from stack.services.tacker import Vim
 
-# What one machine needs.
-ALL: tuple[type[Service], ...] = (
+# The control plane.
+CONTROL: tuple[type[Service], ...] = (
     MariaDB, Epmd, RabbitMQ, KeystoneKeys, Keystone, Catalogue,
     PlacementSchema, Placement, GlanceSchema, Glance, Images, NeutronAnswers,
-    MountNamespace, Libvirt, NovaSchema, NovaApi, NovaConductor,
-    NovaScheduler, NovaCompute,
+    NovaSchema, NovaApi, NovaConductor, NovaScheduler,
 )
+
+# What makes this machine a compute node.
+COMPUTE: tuple[type[Service], ...] = (MountNamespace, Libvirt, NovaCompute)
 
 # What is added to it by name.
 MORE: dict[str, tuple[type[Service], ...]] = {
@@ -60,13 +62,15 @@ MORE: dict[str, tuple[type[Service], ...]] = {
 }
 
 
-def chosen(more: Iterable[str]) -> list[type[Service]]:
-    """Return the parts of a stack.
+def chosen(more: Iterable[str], compute: bool = True) -> list[type[Service]]:
+    """Return the parts of a stack that are on this machine.
 
     Where two have one name, the later takes the earlier's place: so Neutron
     that of its stand-in.
 
     :param more: what is added, by the names in MORE.
+    :param compute: whether this machine is a compute node.
     """
-    parts = (*ALL, *(part for name in more for part in MORE[name]))
+    parts = (*CONTROL, *(COMPUTE if compute else ()),
+             *(part for name in more for part in MORE[name]))
     return list({part.name: part for part in parts}.values())

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a node that is a virtual machine gets from the stack."""
+
+import json
+
+import pytest
+
+from stack import rundir
+from stack import service
+from stack.nodes import containers
+from stack.nodes import pins
+from stack.nodes import share
+
+HOST = '192.0.2.7'
+
+
+@pytest.fixture
+def site(tmp_path):
+    directory = rundir.RunDir(tmp_path / 'run')
+    directory.create()
+    return service.Site(directory, nodes=2)
+
+
+@pytest.fixture
+def configuration(site):
+    return share.configuration(site, 'node-2', HOST)
+
+
+def test_a_node_finds_every_server_where_it_sees_the_host(configuration):
+    text = str(configuration)
+    assert '127.0.0.1' not in text
+    assert f'@{HOST}:' in configuration['DEFAULT']['transport_url']
+
+
+def test_a_node_has_no_access_to_databases(site, configuration):
+    assert not {'database', 'api_database'} & set(configuration)
+    assert site.database('nova') not in str(configuration)
+
+
+def test_a_node_is_reached_at_an_address_of_its_own(configuration):
+    assert configuration['DEFAULT']['my_ip'] == '192.168.61.2'
+    assert configuration['DEFAULT']['host'] == 'node-2'
+
+
+def test_pins_are_exact_and_leave_out_what_the_tree_has():
+    found = dict(pin.split('==') for pin in pins.pins())
+    assert found['nova'].startswith('34.')
+    assert 'nova-rt' not in found
+    assert 'libvirt-python' not in found
+
+
+def test_a_site_of_a_running_stack_knows_its_nodes(site):
+    site.rundir.discard()
+    site.rundir.create(nodes=2, node_cgroup_v1=True)
+    found = service.Site.of(site.rundir)
+    assert (found.nodes, found.node_cgroup_v1) == (2, True)
+
+
+def test_the_distance_is_that_of_the_worst_pcpu():
+    told = {'instance-00000001': {
+        'group': 'g', 'dialect': 'hcbs-multi', 'period_us': 200_000,
+        'runtimes_us': [60_000, 0], 'pcpus': [0], 'policies': [[1, 10]],
+        'shares': [0.29, 0.03]}}
+    found = containers.parse(json.dumps(told))['instance-00000001']
+    assert found.reserved == (0.3, 0)
+    assert found.farthest == pytest.approx(0.03)
+    assert found.policies == {(1, 10)}

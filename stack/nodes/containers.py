@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The containers of a node, as its kernel shows them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+import json
+
+from stack.nodes.machine import Machine
+
+# Seconds by which a look may take longer than what it measures.
+PATIENCE = 120
+# Where a node finds the program that looks.
+PROGRAM = '/srv/node/look.py'
+
+
+@dataclass(frozen=True)
+class Container:
+    """One that runs.
+
+    :ivar group: of the cpu controller; it has its processes.
+    :ivar dialect: which the node's kernel speaks.
+    :ivar runtimes_us: by pCPU.
+    :ivar pcpus: where its processes may run.
+    :ivar policies: policy and priority of its threads.
+    :ivar shares: by pCPU, what it got meanwhile, as a fraction; empty if
+        nothing was measured.
+    """
+
+    group: str
+    dialect: str
+    period_us: int
+    runtimes_us: tuple[int, ...]
+    pcpus: tuple[int, ...]
+    policies: frozenset[tuple[int, int]]
+    shares: tuple[float, ...] = ()
+
+    @property
+    def reserved(self) -> tuple[float, ...]:
+        """By pCPU, the bandwidth as a fraction."""
+        return tuple(each / self.period_us for each in self.runtimes_us)
+
+    @property
+    def farthest(self) -> float:
+        """The largest distance between reserved and measured on a pCPU."""
+        return max(abs(got - reserved) for got, reserved
+                   in zip(self.shares, self.reserved, strict=True))
+
+
+def look(node: Machine, seconds: float = 0) -> Mapping[str, Container]:
+    """Return the containers by the name of their domain.
+
+    :param seconds: for how long to measure, 0 for not at all.
+    :raises CalledProcessError: if the node has no control groups to look at.
+    """
+    return parse(node.run('python3', PROGRAM, str(seconds),
+                          patience=seconds + PATIENCE).stdout)
+
+
+def parse(told: str) -> Mapping[str, Container]:
+    """Return the containers that a node's program told of."""
+    return {name: _container(**one) for name, one in json.loads(told).items()}
+
+
+def _container(policies: list[list[int]], **more: object) -> Container:
+    return Container(
+        policies=frozenset((policy, priority) for policy, priority in policies),
+        **{key: tuple(value) if isinstance(value, list) else value
+           for key, value in more.items()})

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernel of a node says about its containers, as JSON.
+
+It is copied to the node and runs there, with nothing but Python and nova-rt:
+``look.py [SECONDS]``. With SECONDS, it measures for so long what each container
+gets of each pCPU, from the outside: by ``cpu.rt_stat``, the kernel's own account.
+"""
+
+from collections.abc import Iterator
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+import re
+import sys
+import time
+
+from nova_rt.virt.cgroup import detect
+from nova_rt.virt.cgroup import dialect
+from nova_rt.virt.cgroup import tree
+
+# With systemd's machined, on cgroup v2, and without it, on v1 or v2.
+_PLACES = ('machine.slice/machine-lxc*.scope/libvirt',
+           'machine/lxc-*.libvirt-lxc')
+_DOMAIN = re.compile(r'instance-[0-9a-f]{8}')
+_PRIORITY = 99
+
+
+class Measured:
+    """All containers that run.
+
+    :param seconds: for how long to measure, 0 for not at all.
+    :ivar told: an object for JSON by the name of the container's domain.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        spoken = detect.detect(tree.CgroupTree.find(), os.cpu_count() or 1)
+        if spoken is None:
+            sys.exit('The kernel has no real-time control groups.')
+        found = {
+            _DOMAIN.search(group.replace('\\x2d', '-'))[0]: group
+            for group in _groups(spoken.tree)}
+        self.told = {name: _describe(spoken, group)
+                     for name, group in found.items()}
+        if seconds:
+            self._measure(spoken, found, seconds)
+
+    def _measure(self, spoken: dialect.Dialect, found: dict[str, str],
+                 seconds: float) -> None:
+        _above_all(spoken.tree)
+        before = {name: _used(spoken, group) for name, group in found.items()}
+        time.sleep(seconds)
+        for name, group in found.items():
+            self.told[name]['shares'] = _shares(
+                before[name], _used(spoken, group))
+
+
+def _groups(groups: tree.CgroupTree) -> list[str]:
+    return [str(path.relative_to(groups.root))
+            for place in _PLACES for path in groups.root.glob(place)]
+
+
+def _describe(spoken: dialect.Dialect, group: str) -> dict[str, object]:
+    budget = spoken.read(group)
+    pids = [int(pid) for pid in
+            spoken.tree.read(group, 'cgroup.procs').split()]
+    return {
+        'group': group, 'dialect': spoken.name,
+        'period_us': budget.period_us, 'runtimes_us': budget.runtimes_us,
+        # What may run there, may run where its init may.
+        'pcpus': sorted(os.sched_getaffinity(pids[-1])) if pids else [],
+        'policies': sorted(set(_policies(pids)))}
+
+
+def _policies(pids: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield policy and priority of every thread."""
+    for path in itertools.chain.from_iterable(
+            pathlib.Path(f'/proc/{pid}/task').glob('*') for pid in pids):
+        with contextlib.suppress(ProcessLookupError):
+            thread = int(path.name)
+            yield (os.sched_getscheduler(thread),
+                   os.sched_getparam(thread).sched_priority)
+
+
+def _above_all(groups: tree.CgroupTree) -> None:
+    """Let nothing that is measured keep the one who measures waiting."""
+    (groups.root / 'cgroup.procs').write_text(str(os.getpid()))
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
+
+
+def _used(spoken: dialect.Dialect, group: str) -> tuple[float, list[int]]:
+    """Return the time now and the time used by pCPU, in us."""
+    began = time.monotonic_ns()
+    lines = spoken.tree.read(group, 'cpu.rt_stat').splitlines()
+    now = (began + time.monotonic_ns()) / 2_000
+    return now, [int(line.split()[1].removeprefix('used_usec='))
+                 for line in lines]
+
+
+def _shares(before: tuple[float, list[int]],
+            after: tuple[float, list[int]]) -> list[float]:
+    passed = after[0] - before[0]
+    return [(new - old) / passed
+            for old, new in zip(before[1], after[1], strict=True)]
+
+
+if __name__ == '__main__':
+    print(json.dumps(Measured(
+        float(sys.argv[1]) if len(sys.argv) > 1 else 0.0).told))

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The virtual machine of a node: its disk, its folder, and QEMU."""
+
+from collections.abc import Sequence
+import os
+from pathlib import Path
+import socket
+import subprocess
+import uuid
+
+from stack.nodes import share
+from stack.processes import MARK
+from stack.service import Service
+from stack.service import Site
+
+ROOT = Path(__file__).parents[2]
+CPUS = 4
+MEMORY_MIB = 1024
+# Where QEMU's user network lets a guest see the loopback of its host.
+HOST = '10.0.2.2'
+ON_CONSOLE = (
+    'console=ttyS0 quiet panic=-1 systemd.show_status=0 root=/dev/vda rw '
+    # The emulator's clock is the host's, and never found to be unstable.
+    'tsc=reliable clocksource=tsc')
+CGROUP_V1 = (
+    'systemd.unified_cgroup_hierarchy=0 '
+    'systemd.legacy_systemd_cgroup_controller=1')
+
+
+class NodeImage(Service):
+    """The kernel and the file system that all nodes start from.
+
+    Both are kept, by what they are made of, below ``~/.cache/nova-rt``.
+    """
+
+    name = 'node-image'
+
+    def prepare(self) -> None:
+        """Build what is not there yet; log/node-*.log tells how far it is."""
+        self._make('kernel', ROOT / 'kernel' / 'build', 'hcbs')
+        pins = self.site.rundir.data / 'node-requirements.txt'
+        share.write_pins(pins)
+        self._make('filesystem', ROOT / 'kernel' / 'guest' / 'image', pins)
+
+    def _make(self, what: str, *command: object) -> None:
+        """Run a script whose last line of output is the path of its result."""
+        self.site.processes.run(
+            f'node-{what}', [str(part) for part in command],
+            {'PYTHON': self.site.script('python')})
+        log = self.site.rundir.logs / f'node-{what}.log'
+        link = self.site.rundir.data / f'node-{what}'
+        link.symlink_to(log.read_text().split()[-1])
+
+
+class Machine(Service):
+    """One node's virtual machine.
+
+    :param number: from 1; the node is called ``node-NUMBER``.
+    """
+
+    needs_to_prepare = (NodeImage.name,)
+    patience = 300.0
+    # How time passes in it: as outside.
+    timing: tuple[str, ...] = ('-accel', 'tcg,thread=multi,tb-size=512')
+
+    def __init__(self, site: Site, number: int) -> None:
+        super().__init__(site)
+        self.number = number
+        self.name = f'node-{number}'
+        self.folder = site.rundir.data / self.name
+
+    def prepare(self) -> None:
+        """Make the disk, an overlay, and the folder that the node mounts."""
+        self.folder.mkdir()
+        self.site.processes.run(f'{self.name}-disk', (
+            'qemu-img', 'create', '-q', '-f', 'qcow2', '-F', 'raw', '-b',
+            str((self.site.rundir.data / 'node-filesystem').resolve()),
+            str(self._disk)))
+        self.write_share(self.folder / 'share')
+
+    def write_share(self, folder: Path) -> None:
+        """Write the folder that the node mounts."""
+        share.write_programs(self.site, folder)
+        share.write_configuration(self.site, folder, self.name, HOST)
+
+    def command(self) -> Sequence[str]:
+        """Return QEMU's command line."""
+        port = self.site.port(f'{self.name}-ssh')
+        lan = self.site.port('nodes-lan')
+        return (
+            'qemu-system-x86_64', '-name', self.name, '-machine', 'q35',
+            *self.timing, '-cpu', 'max', '-smp', str(CPUS),
+            '-m', str(MEMORY_MIB), '-nodefaults', '-display', 'none',
+            '-serial', 'stdio',
+            '-uuid', str(uuid.uuid5(uuid.NAMESPACE_DNS, self.name)),
+            '-kernel', str((self.site.rundir.data / 'node-kernel').resolve()),
+            '-append', self._kernel_command_line(),
+            '-drive', f'file={self._disk},if=virtio,cache=unsafe',
+            '-virtfs', f'local,path={self.folder}/share,mount_tag=node,'
+                       'security_model=none,readonly=on',
+            '-netdev', f'user,id=user,hostfwd=tcp:127.0.0.1:{port}-:22',
+            '-device', 'virtio-net-pci,netdev=user,mac=52:54:00:00:00:01,'
+                       'romfile=',
+            '-netdev', 'socket,id=lan,localaddr=127.0.0.1,'
+                       f'mcast=239.192.0.1:{lan}',
+            '-device', 'virtio-net-pci,netdev=lan,romfile=,'
+                       f'mac=52:54:00:00:01:{self.number:02x}',
+            '-device', 'virtio-rng-pci',
+        )
+
+    def ready(self) -> bool:
+        """Whether its ssh server greets."""
+        with socket.socket() as peer:
+            peer.settimeout(2)
+            try:
+                peer.connect(('127.0.0.1', self.site.port(f'{self.name}-ssh')))
+                return peer.recv(4) == b'SSH-'
+            except OSError:
+                return False
+
+    def run(self, *command: str, check: bool = True, text: str = '',
+            patience: float = 120) -> subprocess.CompletedProcess[str]:
+        """Run a command in the guest as root.
+
+        :param command: passed to a shell there, joined by spaces.
+        :param text: its standard input.
+        :param patience: seconds until it is given up.
+        :raises CalledProcessError: if it fails and ``check`` is true.
+        """
+        # The connection stays for the next command, and ends with the stack.
+        return subprocess.run(
+            ('ssh', *self._ssh_options(), 'root@127.0.0.1', *command),
+            input=text, capture_output=True, text=True, check=check,
+            timeout=patience,
+            env={**os.environ, MARK: str(self.site.rundir.path)})
+
+    def reboot(self) -> None:
+        """Restart the guest, in order, and wait for its ssh server.
+
+        :raises StackError: if it does not come back.
+        """
+        before = self._boot()
+        self.run('systemctl', 'reboot', check=False)
+        self.wait(lambda: self._boot() not in ('', before))
+
+    def _boot(self) -> str:
+        """Return what tells this boot from others, '' if nothing answers."""
+        try:
+            return self.run(
+                'cat', '/proc/sys/kernel/random/boot_id', check=False,
+                patience=60).stdout
+        except subprocess.TimeoutExpired:
+            return ''
+
+    def _ssh_options(self) -> Sequence[str]:
+        options = (
+            'BatchMode=yes', 'StrictHostKeyChecking=no', 'LogLevel=ERROR',
+            'UserKnownHostsFile=/dev/null', 'ConnectTimeout=60',
+            'ServerAliveInterval=15',
+            'ControlMaster=auto', 'ControlPersist=60',
+            f'ControlPath={self.folder}/ssh')
+        return ('-F', 'none', '-i', str(share.key(self.site)),
+                '-p', str(self.site.port(f'{self.name}-ssh')),
+                *(word for option in options for word in ('-o', option)))
+
+    def _kernel_command_line(self) -> str:
+        identity = uuid.uuid5(uuid.NAMESPACE_DNS, f'machine-{self.name}')
+        words = [ON_CONSOLE, f'systemd.hostname={self.name}',
+                 f'systemd.machine_id={identity.hex}']
+        if self.site.node_cgroup_v1:
+            words.append(CGROUP_V1)
+        return ' '.join(words)
+
+    @property
+    def _disk(self) -> Path:
+        return self.folder / 'disk.qcow2'

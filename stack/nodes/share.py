@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder that a node mounts: nova-rt as the tree has it, and nova.conf.
+
+What the file system of all nodes expects in it is told in kernel/guest/image.
+"""
+
+import compileall
+from importlib import metadata
+from pathlib import Path
+import shutil
+
+import nova_rt
+from stack import ini
+from stack.nodes import pins
+from stack.service import Site
+from stack.services import nova
+
+SOURCES = Path(nova_rt.__file__).parent
+# The tests of a kernel that holds reservations.
+CONFORMANCE = SOURCES / 'tests' / 'e2e' / 'test_kernel.py'
+LOOK = Path(__file__).parent / 'look.py'
+SCRIPT = """\
+#!/usr/bin/python3
+import sys
+from nova_rt.cmd.{} import main
+sys.exit(main())
+"""
+STATE = '/var/lib/nova'
+PRIVSEP = 'privsep-helper --config-file /etc/nova/nova.conf'
+# Nothing that a compute service needs or may know.
+LEFT_OUT = ('api', 'api_database', 'database', 'keystone_authtoken', 'wsgi',
+            'filter_scheduler', 'scheduler', 'conductor')
+
+
+def write_pins(path: Path) -> None:
+    """Write what the nodes' file system shall have of Python packages."""
+    path.write_text(''.join(f'{pin}\n' for pin in pins.pins()))
+
+
+def write_programs(site: Site, folder: Path) -> None:
+    """Write nova-rt, and what looks at the kernel."""
+    folder.mkdir()
+    _write_nova_rt(site, folder / 'site')
+    shutil.copy(LOOK, folder)
+    (folder / 'conformance').mkdir()
+    shutil.copy(CONFORMANCE, folder / 'conformance')
+
+
+def write_configuration(
+        site: Site, folder: Path, name: str, host: str) -> None:
+    """Write nova.conf and the keys.
+
+    :param name: of the node.
+    :param host: where the node finds what the host has on its loopback.
+    """
+    ini.write(folder / 'etc' / 'nova' / 'nova.conf',
+              configuration(site, name, host))
+    shutil.copy(key(site), folder / 'key')
+    shutil.copy(f'{key(site)}.pub', folder / 'authorized_keys')
+
+
+def key(site: Site) -> Path:
+    """Return the key for the nodes; made when it is asked for first."""
+    path = site.rundir.data / 'node-key'
+    if not path.exists():
+        site.processes.run('node-key', (
+            'ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', str(path)))
+    return path
+
+
+def configuration(
+        site: Site, name: str, host: str) -> dict[str, dict[str, object]]:
+    """Return nova.conf of a node."""
+    helper = {'helper_command': PRIVSEP}
+    merged = ini.merged(nova.configuration(site), {
+        'DEFAULT': {'host': name, 'my_ip': address(name),
+                    'state_path': STATE,
+                    'resume_guests_state_on_host_boot': True,
+                    # What containers may use at most, they seldom do.
+                    'reserved_host_memory_mb': 0,
+                    'ram_allocation_ratio': 16},
+        'oslo_concurrency': {'lock_path': f'{STATE}/lock'},
+        'placement': {'endpoint_override': site.url('placement')},
+        **dict.fromkeys((
+            'nova_sys_admin', 'privsep_osbrick', 'vif_plug_ovs_privileged',
+            'vif_plug_linux_bridge_privileged'), helper),
+    })
+    return {
+        section: {option: _seen_from_inside(value, host)
+                  for option, value in options.items()}
+        for section, options in merged.items() if section not in LEFT_OUT}
+
+
+def address(name: str) -> str:
+    """Return a node's address in the network of the nodes."""
+    return f'192.168.61.{name.rpartition("-")[2]}'
+
+
+def _seen_from_inside(value: object, host: str) -> object:
+    return value.replace('127.0.0.1', host) if isinstance(value, str) else value
+
+
+def _write_nova_rt(site: Site, folder: Path) -> None:
+    """Install nova-rt as the tree has it, by Debian's rules for Python."""
+    shutil.copytree(SOURCES, folder / 'nova_rt', ignore=shutil.ignore_patterns(
+        '__pycache__', 'unit', 'functional', 'e2e'))
+    rt_init = folder / 'nova_rt' / 'virt' / 'rt_init' / 'rt-init'
+    site.processes.run(f'rt-init-{folder.parent.parent.name}', (
+        'cc', '-static', '-Os', '-Wall', '-o', str(rt_init),
+        str(SOURCES / 'virt' / 'rt_init' / 'rt-init.c')))
+    distribution = metadata.distribution('nova-rt')
+    described = folder / f'nova_rt-{distribution.version}.dist-info'
+    described.mkdir()
+    for file in ('METADATA', 'entry_points.txt'):
+        (described / file).write_text(distribution.read_text(file) or '')
+    compileall.compile_dir(folder, quiet=1)
+    for command in ('compute', 'manage'):
+        script = folder / 'bin' / f'nova-rt-{command}'
+        script.parent.mkdir(exist_ok=True)
+        script.write_text(SCRIPT.format(command))
+        script.chmod(0o755)

@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The containers of the paper on a node without a control plane, as JSON.
+
+The compute side alone: nova-rt's placement chooses the pCPUs, its changes to
+libvirt's domain start the container, its driver's part for the kernel applies
+the reservation, and ``look.py``, which lies beside this program in the node's
+folder, measures. The last line printed begins with RESULT.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+import libvirt
+from look import Measured
+from oslo_config import cfg
+
+from nova_rt import conf
+from nova_rt import ledger
+from nova_rt import policies
+from nova_rt import reservation
+from nova_rt.virt import domain_xml
+from nova_rt.virt import host
+
+PERIOD_US = 200_000
+# Percent of each vCPU, and vCPUs: figure 5 of the OpenStack paper.
+ASKED = ((50, 2), (30, 1), (40, 3))
+SECONDS = 20.0  # whole periods
+SETTLED = 2.0  # seconds until every hog runs
+IMAGE = '/srv/node/busybox-hog.raw'
+DOMAIN = """\
+<domain type='lxc'>
+  <name>instance-{number:08x}</name>
+  <memory unit='MiB'>64</memory>
+  <vcpu>{vcpus}</vcpu>
+  <os><type>exe</type><init>/sbin/init</init></os>
+  <devices>
+    <filesystem type='mount'><source dir='{root}'/><target dir='/'/></filesystem>
+    <console type='pty'/>
+  </devices>
+</domain>
+"""
+
+
+def main() -> None:
+    """Start the containers, measure what they get, end them, print it."""
+    options = cfg.ConfigOpts()
+    options([], project='task', default_config_files=[])
+    conf.register_opts(options)
+    kernel = host.ReservationHost.open(options)
+    connection = libvirt.open('lxc:///')
+    shares = kernel.empty
+    domains = []
+    for number, (percent, vcpus) in enumerate(ASKED):
+        wanted = reservation.Reservation(
+            PERIOD_US * percent // 100, PERIOD_US, vcpus)
+        holding = ledger.Holding(wanted, policies.place(shares, wanted))
+        shares = shares.add(wanted, holding.pcpus)
+        domains.append(_start(connection, number, holding))
+        kernel.apply(domains[-1].ID(), holding)
+    time.sleep(SETTLED)
+    told = Measured(SECONDS).told
+    for domain in domains:
+        domain.destroy()
+    kernel.settle_all()
+    print('\nRESULT', json.dumps(told), flush=True)
+
+
+def _start(connection: libvirt.virConnect, number: int,
+           holding: ledger.Holding) -> libvirt.virDomain:
+    """Start a container; its init waits for the reservation."""
+    root = pathlib.Path(f'/var/lib/nova/root-{number}')
+    root.mkdir()
+    image = root.with_suffix('.raw')
+    subprocess.run(('cp', IMAGE, image), check=True)
+    subprocess.run(('mount', '-o', 'loop', image, root), check=True)
+    rt_init = pathlib.Path(domain_xml.__file__).parent / 'rt_init' / 'rt-init'
+    return connection.createXML(domain_xml.with_reservation(
+        DOMAIN.format(number=number, root=root, vcpus=len(holding.pcpus)),
+        holding, str(rt_init), None))
+
+
+if __name__ == '__main__':
+    sys.exit(main())
