@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m demo [--mode auto|real|embedded] [--keep]``."""
+"""``python -m demo [--mode auto|real|hcbs|embedded] [--keep]``."""
 
 import argparse
 from pathlib import Path
 import sys
 
+from demo import hcbs
 from demo import real
 from demo.shell import DemoError
 from stack.__main__ import interruptible
@@ -17,9 +18,12 @@ def parse() -> argparse.Namespace:
     """Return the parsed command line."""
     parser = argparse.ArgumentParser(prog='python -m demo')
     parser.add_argument(
-        '--mode', choices=('auto', 'real', 'embedded'), default='auto',
-        help='real containers, or one process with simulated hosts; auto '
-             'takes the real one where it is possible')
+        '--mode', choices=('auto', 'real', 'hcbs', 'hcbs-virtual-time',
+                            'embedded'), default='auto',
+        help='real containers on this machine; the same in a virtual '
+             'machine with our kernel, or only its compute side in '
+             'deterministic time; or one process with simulated hosts. '
+             'auto takes real where it is possible, otherwise embedded')
     parser.add_argument(
         '--keep', action='store_true', help='leave it running at the end')
     parser.add_argument(
@@ -44,6 +48,9 @@ def main() -> int:
 
 
 def _run(args: argparse.Namespace) -> None:
+    if args.mode.startswith('hcbs'):
+        _run_hcbs(args)
+        return
     reason = '' if args.mode == 'embedded' else real.why_not()
     if args.mode == 'real' and reason:
         raise DemoError(reason)
@@ -53,6 +60,16 @@ def _run(args: argparse.Namespace) -> None:
         embedded.EmbeddedDemo(args.run_dir, args.keep, reason).run()
     else:
         real.RealDemo(args.run_dir, args.keep).run()
+
+
+def _run_hcbs(args: argparse.Namespace) -> None:
+    reason = hcbs.why_not()
+    if reason:
+        raise DemoError(reason)
+    if args.mode == 'hcbs':
+        hcbs.HcbsDemo(args.run_dir, args.keep).run()
+    else:
+        hcbs.in_virtual_time(args.run_dir)
 
 
 if __name__ == '__main__':

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo of section 5.2 of the OpenStack paper, on a node with our kernel.
+
+The compute node is a virtual machine of 4 pCPUs: its kernel schedules real
+containers, that real OpenStack services create.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from demo.frame import Demo
+from demo.shell import Client
+from demo.shell import DemoError
+from demo.shell import say
+from demo.shell import step
+from stack import host
+from stack.cloud import Cloud
+from stack.errors import StackError
+from stack.image import build
+from stack.nodes import alone
+from stack.nodes import containers
+from stack.rundir import RunDir
+from stack.service import Site
+
+PERIOD_US = 200_000
+# Name: percent of each vCPU, vCPUs, pCPUs (figure 5 of the paper).
+PAPER = {'a': (50, 2, {0, 1}), 'b': (30, 1, {2}), 'c': (40, 3, {3, 2, 0})}
+TOO_LARGE = (75, 1)
+FLAVOR = (
+    'openstack flavor create {0}x{1} --vcpus {1} --ram 64 --disk 1 '
+    '--property hw:cpu.rt_runtime_us={2} --property hw:cpu.rt_period_us={3} '
+    '-c name -c properties')
+CREATE = ('openstack server create {} --flavor {} --image {} --nic none '
+          '-c name -c status')
+WINDOW = 10.0  # seconds; whole periods of the reservations
+TOLERANCE = 0.01  # one percentage point
+EXACT = 0.002  # the same where time is deterministic
+
+
+def why_not() -> str:
+    """Return why this mode is not possible here, '' if it is."""
+    try:
+        host.check(nodes=True)
+    except StackError as why:
+        return str(why)
+    return ''
+
+
+def must_hold(running: Mapping[str, containers.Container],
+              tolerance: float) -> None:
+    """Show what each container gets of each pCPU.
+
+    :raises DemoError: if that is farther from what is reserved than the
+        tolerance, a fraction.
+    """
+    say('  server              pCPU   reserved   measured by cpu.rt_stat')
+    for name, one in sorted(running.items()):
+        if not any(one.runtimes_us):
+            continue
+        for pcpu, reserved in enumerate(one.reserved):
+            say(f'  {name:18} {pcpu:5}   {reserved:8.2%}   '
+                f'{one.shares[pcpu]:8.2%}')
+        if one.farthest > tolerance:
+            raise DemoError(
+                f'Server {name} is {one.farthest * 100:.2f} points from what '
+                f'is reserved; it should be within {tolerance * 100:g}.')
+
+
+def in_virtual_time(rundir: Path) -> None:
+    """Show what the paper's containers get where time is deterministic.
+
+    :raises DemoError: if that is not what is reserved, within 0.2 points.
+    """
+    with step(1, 'The containers of the paper on a node in deterministic '
+                 'virtual time, without a control plane'):
+        say('   An instruction takes 8 ns, waiting takes nothing. It takes '
+            'minutes.')
+        must_hold(alone.measure(rundir), EXACT)
+
+
+class HcbsDemo(Demo):
+    """One run; see base class."""
+
+    def __init__(self, rundir: Path, keep: bool) -> None:
+        super().__init__(RunDir(rundir), keep)
+        self._cloud = Cloud(Site(self.rundir, nodes=1), report=_progress)
+        self._node = self._cloud.node(1)
+
+    def introduce(self) -> None:
+        """See base class."""
+        say('mode: hcbs, dialect: hcbs-multi')
+        say('The compute node is a virtual machine of 4 pCPUs with our kernel. '
+            'The first time, kernel and\nfile system are built: that takes '
+            f'long; what they are at is in {self.rundir.logs}.')
+
+    def up(self) -> None:
+        """See base class."""
+        with step(1, 'A real OpenStack, and a compute node on our kernel'):
+            self._cloud.up()
+        self._compile_hog()
+
+    def story(self) -> None:
+        """See base class."""
+        operator = Client(self._cloud.environment('admin'), 'operator')
+        user = Client(self._cloud.environment('demo'), 'user')
+        self._flavors(operator)
+        self._servers(user, operator)
+        self._neighbours(user, operator)
+        self._too_large(user, operator)
+        self._make_room(user, operator)
+        if not self.keep:
+            self._end(user)
+
+    def _flavors(self, operator: Client) -> None:
+        with step(2, 'Flavors: how much on each of how many vCPUs'):
+            for percent, vcpus in (
+                    *((percent, vcpus) for percent, vcpus, _ in PAPER.values()),
+                    TOO_LARGE):
+                operator.run(FLAVOR.format(
+                    percent, vcpus, PERIOD_US * percent // 100, PERIOD_US))
+            operator.run('openstack flavor create plain --vcpus 4 --ram 64 '
+                         '--disk 1 -c name')
+
+    def _servers(self, user: Client, operator: Client) -> None:
+        with step(3, 'The containers of the paper: where do they land?'):
+            for name, (percent, vcpus, pcpus) in PAPER.items():
+                self._create(user, name, f'{percent}x{vcpus}')
+                landed = self._look(operator)[name].pcpus
+                say(f'   {name}: {percent}% on each of {vcpus} vCPUs, on the '
+                    f'pCPUs {", ".join(map(str, landed))}')
+                if set(landed) != pcpus:
+                    raise DemoError(f'It should be on {sorted(pcpus)}.')
+            self._show_kernel(self._look(operator))
+        with step(4, 'A SCHED_FIFO hog on every vCPU: what does each get?'):
+            self._must_hold(operator)
+
+    def _neighbours(self, user: Client, operator: Client) -> None:
+        with step(5, 'A noisy neighbour, and a SCHED_FIFO hog of the root '
+                     'group, on all pCPUs'):
+            user.run(CREATE.format('noisy', 'plain', 'busybox-noisy'))
+            user.wait('noisy', 'ACTIVE')
+            self._must_hold(operator)
+            self._fifo_outside()
+            self._must_hold(operator)
+            user.run('openstack server delete --wait noisy')
+
+    def _too_large(self, user: Client, operator: Client) -> None:
+        percent, vcpus = TOO_LARGE
+        with step(6, f'{percent}% on one vCPU: no pCPU has that much left'):
+            user.run(CREATE.format('d', f'{percent}x{vcpus}', 'busybox-hog'))
+            try:
+                user.wait('d', 'ACTIVE')
+            except DemoError:
+                user.run('openstack server show d -c status -c fault -f json')
+            else:
+                raise DemoError('Server d got what the host does not have.')
+            config = self.rundir.etc / 'nova' / 'nova.conf'
+            said = operator.run(
+                f'nova-rt-manage --config-file {config} why '
+                f'{user.server("d").id} -c what -c needed -c left -c missing')
+            if 'pCPU' not in said:
+                raise DemoError('It should have named the pCPUs.')
+
+    def _make_room(self, user: Client, operator: Client) -> None:
+        with step(7, 'Making room: delete what is in the way, and create both '
+                     'again'):
+            user.run('openstack server delete --wait c d')
+            self._create(user, 'd', '75x1')
+            self._create(user, 'c', '40x3')
+            self._show_kernel(self._look(operator))
+            self._must_hold(operator)
+
+    def _end(self, user: Client) -> None:
+        with step(8, 'The end of the servers'):
+            user.run('openstack server delete --wait a b c d')
+            self.nothing_left([one.group for one in
+                               containers.look(self._node).values()])
+
+    def _create(self, user: Client, name: str, flavor: str) -> None:
+        user.run(CREATE.format(name, flavor, 'busybox-hog'))
+        user.wait(name, 'ACTIVE')
+
+    def _look(self, operator: Client, seconds: float = 0
+              ) -> Mapping[str, containers.Container]:
+        """Return the containers by their server's name."""
+        found = containers.look(self._node, seconds)
+        return {each.name: found[each.instance_name] for each
+                in operator.cloud.compute.servers(all_projects=True)
+                if each.instance_name in found}
+
+    def _show_kernel(self, running: Mapping[str, containers.Container]) -> None:
+        for name, one in sorted(running.items()):
+            say(f'   {name}  cpu.rt_multi_runtime_us: '
+                f'{" ".join(map(str, one.runtimes_us)):28} '
+                f'cpu.rt_period_us: {one.period_us}')
+
+    def _must_hold(self, operator: Client) -> None:
+        must_hold(self._look(operator, WINDOW), TOLERANCE)
+
+    def _compile_hog(self) -> None:
+        build.compile_program('hog', self._node.folder / 'share' / 'hog',
+                              self._cloud.site.processes.run)
+
+    def _fifo_outside(self) -> None:
+        """Start a hog in the node's root group that ends by itself."""
+        say('\n  And with a SCHED_FIFO hog of priority 50 outside of all '
+            'groups, on every pCPU:')
+        self._node.run(
+            'sh', '-c', "'echo $$ > /sys/fs/cgroup/cgroup.procs; "
+            f"setsid /srv/node/hog fifo 50 {int(3 * WINDOW)} "
+            "</dev/null >/dev/null 2>&1 &'")
+
+    def how_to_reach(self) -> list[str]:
+        """See base class."""
+        return [f'eval "$({self.rundir.command("env")} demo)"']
+
+    def down(self) -> None:
+        """See base class."""
+        for problem in self._cloud.down():
+            say(f'   {problem}')
+
+
+def _progress(name: str, seconds: float) -> None:
+    if seconds >= 0.5:
+        say(f'   {name:28} {seconds:5.1f} s')
