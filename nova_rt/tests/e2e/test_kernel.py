@@ -28,6 +28,15 @@ class RealPlayground(conformance.Playground):
 
     tasks: dict[str, subprocess.Popen]
 
+    def make(self, *names):
+        """See base class; groups that have groups below them pass it on."""
+        for name in names:
+            above = self.tree.root / self.top / os.path.dirname(name)
+            if self.tree.version == 2:
+                (above / 'cgroup.subtree_control').write_text('+cpu')
+            super().make(name)
+        return [f'{self.top}/{name}' for name in names]
+
     def run_realtime(self, group):
         """See base class; the group is that of the process from its start."""
         task = subprocess.Popen([sys.executable, '-c', 'input()'],
