@@ -2,6 +2,7 @@
 """The Python packages of a node: exactly those that this environment has."""
 
 from collections.abc import Iterable
+from collections.abc import Iterator
 from importlib import metadata
 
 from packaging.requirements import Requirement
@@ -19,16 +20,25 @@ def pins(roots: Iterable[str] = ROOTS) -> list[str]:
     :raises PackageNotFoundError: if something is not installed here.
     """
     found: dict[str, str] = {}
-    todo = [canonicalize_name(root) for root in roots]
+    seen: set[Requirement] = set()
+    todo = [Requirement(root) for root in roots]
     while todo:
-        name = todo.pop()
-        if name in found:
+        wanted = todo.pop()
+        if wanted in seen:
             continue
-        distribution = metadata.distribution(name)
-        found[name] = distribution.version
-        for text in distribution.requires or ():
-            needed = Requirement(text)
-            if needed.marker is None or needed.marker.evaluate({'extra': ''}):
-                todo.append(canonicalize_name(needed.name))
+        seen.add(wanted)
+        distribution = metadata.distribution(wanted.name)
+        found[canonicalize_name(wanted.name)] = distribution.version
+        todo += _needs(distribution, wanted.extras)
     return sorted(f'{name}=={version}' for name, version in found.items()
                   if name not in LEFT_OUT)
+
+
+def _needs(distribution: metadata.Distribution,
+           extras: set[str]) -> Iterator[Requirement]:
+    for text in distribution.requires or ():
+        needed = Requirement(text)
+        if needed.marker is None or any(
+                needed.marker.evaluate({'extra': extra})
+                for extra in ('', *extras)):
+            yield needed
