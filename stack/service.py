@@ -20,8 +20,6 @@ from stack.errors import StackError
 from stack.processes import Processes
 from stack.rundir import RunDir
 
-PAUSE = 0.1
-
 
 @dataclass
 class Site:
@@ -100,6 +98,7 @@ class Service:
     needs_to_prepare: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     patience = 180.0  # seconds that the service may take to get ready
+    pause = 0.1  # seconds between two looks whether it is
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -148,7 +147,7 @@ class Service:
             if time.monotonic() > deadline:
                 raise StackError(processes.failure(
                     self.name, f'was not ready after {self.patience:.0f} s'))
-            time.sleep(PAUSE)
+            time.sleep(self.pause)
 
 
 def listens(port: int) -> bool:

@@ -61,6 +61,7 @@ class Machine(Service):
 
     needs_to_prepare = (NodeImage.name,)
     patience = 900.0
+    pause = 2.0  # each look is a process in the guest
     # How time passes in it: as outside.
     timing: tuple[str, ...] = ('-accel', 'tcg,thread=multi,tb-size=512')
 
