@@ -32,6 +32,7 @@ FLAVOR = (
     '-c name -c properties')
 CREATE = ('openstack server create {} --flavor {} --image {} --nic none '
           '-c name -c status')
+PATIENCE = 600.0  # seconds until a server is active, on a busy machine
 WINDOW = 10.0  # seconds; whole periods of the reservations
 TOLERANCE = 0.01  # one percentage point
 EXACT = 0.002  # the same where time is deterministic
@@ -138,7 +139,7 @@ class HcbsDemo(Demo):
         with step(5, 'A noisy neighbour, and a SCHED_FIFO hog of the root '
                      'group, on all pCPUs'):
             user.run(CREATE.format('noisy', 'plain', 'busybox-noisy'))
-            user.wait('noisy', 'ACTIVE')
+            user.wait('noisy', 'ACTIVE', PATIENCE)
             self._must_hold(operator)
             self._fifo_outside()
             self._must_hold(operator)
@@ -149,7 +150,7 @@ class HcbsDemo(Demo):
         with step(6, f'{percent}% on one vCPU: no pCPU has that much left'):
             user.run(CREATE.format('d', f'{percent}x{vcpus}', 'busybox-hog'))
             try:
-                user.wait('d', 'ACTIVE')
+                user.wait('d', 'ACTIVE', PATIENCE)
             except DemoError:
                 user.run('openstack server show d -c status -c fault -f json')
             else:
@@ -178,7 +179,7 @@ class HcbsDemo(Demo):
 
     def _create(self, user: Client, name: str, flavor: str) -> None:
         user.run(CREATE.format(name, flavor, 'busybox-hog'))
-        user.wait(name, 'ACTIVE')
+        user.wait(name, 'ACTIVE', PATIENCE)
 
     def _look(self, operator: Client, seconds: float = 0
               ) -> Mapping[str, containers.Container]:
