@@ -5,14 +5,14 @@ PYTHON ?= /usr/bin/python3
 MODE ?= auto
 KEEP ?=
 
-.PHONY: help demo test test-experiments test-kernel test-mano test-tempest unit tacker functional kolla nova33 e2e pep8 mypy bench experiments dist docs clean
+.PHONY: help demo test test-experiments test-guest test-kernel test-mano test-tempest unit tacker functional kolla nova33 e2e pep8 mypy bench experiments dist docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
 	    sed -E 's/^([a-z0-9 -]+):.*## /  make \1\t/' | expand -t 44
 
-demo:  ## run the demo (KEEP=1: leave it running; MODE=embedded|real)
-	@PYTHON=$(PYTHON) tools/prepare stack
+demo:  ## run the demo (KEEP=1: leave it running; MODE=embedded|real|hcbs)
+	@PYTHON=$(PYTHON) tools/prepare stack $(if $(filter hcbs,$(MODE)),guest)
 	@.venv/bin/tox run -q -e nova,demo -- --mode $(MODE) $(if $(KEEP),--keep)
 
 test:  ## run all tests; the last line counts them
@@ -39,6 +39,10 @@ test-mano:  ## run VNFs through real Tacker, Heat, Nova and Neutron (root)
 test-tempest:  ## run the tempest tests on a real stack (root)
 	@PYTHON=$(PYTHON) tools/prepare stack
 	@.venv/bin/tox run -e nova,tempest
+
+test-guest:  ## test compute nodes on our kernel, in virtual machines (root)
+	@PYTHON=$(PYTHON) tools/prepare stack guest
+	@.venv/bin/tox run -e nova,guest
 
 test-kernel:  ## build our kernel and test it in QEMU, beside the stock one
 	@kernel/test

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One node with our kernel: what a reservation is worth on it, and survives."""
+
+import pytest
+
+from nova_rt.tests.e2e import driver
+from stack.nodes import containers
+
+WINDOW_S = 8.0
+ONE_POINT = 0.01
+FIFO_10 = (1, 10)
+
+
+@pytest.fixture
+def node(nodes, alone):
+    """The first node, which alone gets servers."""
+    return nodes[0]
+
+
+def holds_nothing(node):
+    """Whether no group for containers has a budget."""
+    told = node.run('cat /sys/fs/cgroup/machine.slice/cpu.rt_multi_runtime_us '
+                    '|| cat /sys/fs/cgroup/cpu*/machine/cpu.rt_multi_runtime_us '
+                    '|| echo 0', check=False).stdout
+    return not any(map(int, told.split()))
+
+
+def agreed(manage, node):
+    """Whether an audit finds nothing."""
+    return manage(node, 'audit') == []
+
+
+def test_a_container_gets_on_its_pcpus_what_is_reserved_and_nothing_elsewhere(
+        user, flavors, node):
+    server = user.boot(flavors(60_000, vcpus=2), 'busybox-hog')
+    container = user.container(server.id, WINDOW_S)
+    assert sorted(container.reserved) == [0, 0, 0.3, 0.3]
+    assert container.farthest < ONE_POINT, container
+    assert [pcpu for pcpu, share in enumerate(container.reserved)
+            if share] == list(container.pcpus)
+
+
+def test_a_real_time_hog_of_the_host_and_a_noisy_neighbour_change_nothing(
+        user, flavors, node):
+    server = user.boot(flavors(60_000, vcpus=2), 'busybox-hog')
+    user.boot(flavors(vcpus=4), 'busybox-noisy')
+    node.run("echo $$ > /sys/fs/cgroup/cgroup.procs && "
+             f"(setsid chrt -f 50 timeout {3 * WINDOW_S} sh -c "
+             "'while :; do :; done' </dev/null >/dev/null 2>&1 &)")
+    container = user.container(server.id, WINDOW_S)
+    assert container.farthest < ONE_POINT, container
+
+
+def test_a_deleted_server_leaves_nothing_in_the_kernel(user, flavors, node):
+    server = user.boot(flavors(60_000), 'busybox-hog')
+    user.delete(server.id)
+    driver.until(lambda: holds_nothing(node), 'all is given back', pause=1)
+    assert containers.look(node) == {}
+
+
+@pytest.mark.parametrize(
+    'service', ['libvirtd', 'nova-rt-compute', 'systemd-machined'])
+def test_a_restarted_service_loses_nothing(
+        user, flavors, node, manage, service):
+    server = user.boot(flavors(60_000), 'busybox-hog')
+    before = user.container(server.id)
+    node.run('systemctl', 'restart', service)
+    after = user.container(server.id)
+    assert (after.group, after.runtimes_us) == (
+        before.group, before.runtimes_us)
+    another = user.boot(flavors(40_000), 'busybox-hog')
+    assert 0.2 in user.container(another.id).reserved
+    driver.until(lambda: agreed(manage, node), 'all say the same', pause=1)
+
+
+def test_the_doctor_finds_the_dialect_and_nothing_wrong(node, manage):
+    rows = manage(node, 'host', 'probe')
+    assert rows[0]['found'].startswith('hcbs-multi: ')
+    assert not [row for row in rows if row['verdict'] == 'wrong']
+
+
+def test_after_a_reboot_every_container_runs_real_time_in_its_reservation(
+        user, flavors, node, manage):
+    servers = [user.boot(flavors(60_000, vcpus=2), 'busybox-hog'),
+               user.boot(flavors(40_000), 'busybox-hog')]
+    before = [user.container(each.id) for each in servers]
+    node.reboot()
+    after = [driver.until(lambda each=each: running(user, each.id),
+                          'the container runs again', patience=300, pause=2)
+             for each in servers]
+    # The hog of a container that had no reservation yet would have ended.
+    assert all(FIFO_10 in each.policies for each in after)
+    assert [each.runtimes_us for each in after] == [
+        each.runtimes_us for each in before]
+    assert user.container(servers[0].id, WINDOW_S).farthest < ONE_POINT
+    driver.until(lambda: agreed(manage, node), 'all say the same', pause=1)
+
+
+def running(user, server):
+    """Return a server's container if its hog runs."""
+    try:
+        found = user.container(server)
+    except (KeyError, OSError):
+        return None
+    return found if FIFO_10 in found.policies else None
+
+
+def test_the_kernel_passes_the_tests_of_the_stand_ins(node):
+    done = node.run('python3 -m pytest -q -p no:cacheprovider '
+                    '/srv/node/conformance', check=False, patience=300)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert ' passed' in done.stdout

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The containers of the paper where time does not depend on the machine."""
+
+import os
+
+import pytest
+
+from demo import hcbs
+from stack.nodes import alone
+
+
+@pytest.mark.skipif(not os.environ.get('FULL'),
+                    reason='takes minutes: FULL=1 runs it')
+def test_each_gets_what_is_reserved_within_a_fifth_of_a_point(
+        tmp_path_factory):
+    if hcbs.why_not():
+        pytest.skip(hcbs.why_not())
+    found = alone.measure(tmp_path_factory.mktemp('a'))
+    assert len(found) == 3
+    for one in found.values():
+        assert one.farthest < hcbs.EXACT, one
