@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each experiment as small as can be, on our kernel."""
+"""Experiments as small as can be, on our kernel."""
 
 import pytest
 
 from experiments import guest
-from experiments import orchestration
 from experiments import output
 from experiments import queueing
 from experiments import tasksets
-from experiments import tokenbucket
 
 MISSING = guest.missing()
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or 'none')
@@ -29,23 +27,6 @@ def test_no_set_misses_a_deadline_but_under_the_fair_scheduler(tmp_path):
     assert not any(jobs.missed for jobs in found['hcbs'])
     assert any(jobs.missed for jobs in found['fair-busy'])
     assert (tmp_path / 'kubedeadline6.svg').exists()
-
-
-def test_a_token_bucket_makes_requests_wait(tmp_path):
-    ((point,),) = tokenbucket.run(output.Folder(tmp_path), quick=True)
-    through = point.ideal.mean() + point.delay
-    assert 0.7 * through < point.measured.mean() < 1.2 * through
-    assert (tmp_path / 'figure7.svg').exists()
-
-
-def test_the_kernel_takes_what_nova_rt_placed(tmp_path):
-    rows = [dict(zip(orchestration.HEADER, row, strict=True))
-            for row in orchestration.run(output.Folder(tmp_path), quick=True)]
-    ours = [row for row in rows if row['cloud'] == 'nova-rt']
-    assert len(ours) == 6
-    assert all(row['on_I'] + row['on_J'] == row['containers'] for row in ours)
-    assert not any(row['refused'] or row['missed_all_percent'] for row in ours)
-    assert (tmp_path / 'rtkube-table3.svg').exists()
 
 
 def test_a_script_that_fails_is_an_error():
