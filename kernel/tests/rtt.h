@@ -75,6 +75,11 @@ void set_cpu(pid_t pid, int cpu);
 int nr_cpus(void);
 void *shared(size_t size);
 
+/* To be called before tasks are made. */
+void ties_init(void);
+void burn_locked(int64_t cpu_ns);
+void live_session(int64_t cpu_ns);
+
 int share_main(int argc, char **argv);
 int errno_main(int argc, char **argv);
 int faces_main(int argc, char **argv);

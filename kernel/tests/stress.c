@@ -56,7 +56,10 @@ static void task_body(unsigned int i)
 	int64_t work = (1 + i % 4) * MS / 2;
 
 	for (;;) {
-		burn(work);
+		if (i % 3)
+			burn(work);
+		else
+			burn_locked(work);
 		usleep(4000 * (1 + i % 5));
 		if (i % 4 == 1 && !fork())
 			_exit(0);
@@ -149,6 +152,11 @@ static void change_group(void)
 			 rnd(nr_cpus()), period / 100 * rnd(40));
 }
 
+static void change_sessions(void)
+{
+	live_session(MS);
+}
+
 static void change_cpus(void)
 {
 	char path[80];
@@ -190,6 +198,7 @@ static void run_tasks(int64_t end)
 	struct changer may_wait[] = {
 		{ .change = move_task, .pause_us = 50000 },
 		{ .change = change_cpus, .pause_us = 300000 },
+		{ .change = change_sessions, .pause_us = 100000 },
 	};
 	struct changer never_wait[] = {
 		{ .change = change_task, .pause_us = 20000 },
@@ -273,6 +282,7 @@ int stress_main(int argc, char **argv)
 		skip("no RT groups on this hierarchy");
 	seed = atoi(argv[2]);
 	run = shared(sizeof(*run));
+	ties_init();
 	bandwidth(before, sizeof(before));
 	for (i = 0; i < NR_GROUPS; i++) {
 		name_of(i, group);
