@@ -74,10 +74,10 @@ def offer(nodes: Sequence[Sequence[Container]], pcpus: int) -> None:
     """
     lines = ['echo 950000 > /proc/sys/kernel/sched_rt_runtime_us']
     for number, containers in enumerate(nodes):
-        lines.append(f'mkdir -p /cg/n; : > /out/{number}')
+        lines.append(f': > /out/{number}')
         for index, one in enumerate(containers):
             lines += _ask(number, index, one, pcpus)
-        lines.append('rmdir /cg/n/*; rmdir /cg/n')
+        lines += [f'rmdir /cg/c{index}' for index in range(len(containers))]
     found = guest.run('\n'.join(lines), cpus=pcpus)
     for number, containers in enumerate(nodes):
         for line in found.files[str(number)].decode().splitlines():
@@ -89,13 +89,12 @@ def offer(nodes: Sequence[Sequence[Container]], pcpus: int) -> None:
 def _ask(number: int, index: int, one: Container, pcpus: int) -> list[str]:
     task = rtkube.TASKS[one.criticality]
     choice = range(pcpus) if one.pcpu is None else [one.pcpu]
-    # Its parent has all that the node has, so the kernel judges the sum.
     return [
-        f'mkdir /cg/n/{index}',
-        f'echo {task.period_us} > /cg/n/{index}/cpu.rt_period_us',
+        f'mkdir /cg/c{index}',
+        f'echo {task.period_us} > /cg/c{index}/cpu.rt_period_us',
         f'for cpu in {" ".join(map(str, choice))}; do',
         f'  if echo "$cpu {task.wcet_us}" > '
-        f'/cg/n/{index}/cpu.rt_multi_runtime_us; then',
+        f'/cg/c{index}/cpu.rt_multi_runtime_us; then',
         f'    echo "{index} $cpu" >> /out/{number}; break',
         '  fi',
         'done']
