@@ -141,8 +141,9 @@ class HcbsDemo(Demo):
             user.run(CREATE.format('noisy', 'plain', 'busybox-noisy'))
             user.wait('noisy', 'ACTIVE', PATIENCE)
             self._must_hold(operator)
-            self._fifo_outside()
-            self._must_hold(operator)
+            say('\n  And with a SCHED_FIFO hog of priority 50 outside of all '
+                'groups, on every pCPU:')
+            self._must_hold(operator, '/srv/node/hog', 'fifo', '50')
             user.run('openstack server delete --wait noisy')
 
     def _too_large(self, user: Client, operator: Client) -> None:
@@ -181,10 +182,10 @@ class HcbsDemo(Demo):
         user.run(CREATE.format(name, flavor, 'busybox-hog'))
         user.wait(name, 'ACTIVE', PATIENCE)
 
-    def _look(self, operator: Client, seconds: float = 0
+    def _look(self, operator: Client, seconds: float = 0, *beside: str,
               ) -> Mapping[str, containers.Container]:
         """Return the containers by their server's name."""
-        found = containers.look(self._node, seconds)
+        found = containers.look(self._node, seconds, *beside)
         return {each.name: found[each.instance_name] for each
                 in operator.cloud.compute.servers(all_projects=True)
                 if each.instance_name in found}
@@ -195,21 +196,12 @@ class HcbsDemo(Demo):
                 f'{" ".join(map(str, one.runtimes_us)):28} '
                 f'cpu.rt_period_us: {one.period_us}')
 
-    def _must_hold(self, operator: Client) -> None:
-        must_hold(self._look(operator, WINDOW), TOLERANCE)
+    def _must_hold(self, operator: Client, *beside: str) -> None:
+        must_hold(self._look(operator, WINDOW, *beside), TOLERANCE)
 
     def _compile_hog(self) -> None:
         build.compile_program('hog', self._node.folder / 'share' / 'hog',
                               self._cloud.site.processes.run)
-
-    def _fifo_outside(self) -> None:
-        """Start a hog in the node's root group that ends by itself."""
-        say('\n  And with a SCHED_FIFO hog of priority 50 outside of all '
-            'groups, on every pCPU:')
-        self._node.run(
-            'sh', '-c', "'echo $$ > /sys/fs/cgroup/cgroup.procs; "
-            f"setsid /srv/node/hog fifo 50 {int(3 * WINDOW)} "
-            "</dev/null >/dev/null 2>&1 &'")
 
     def how_to_reach(self) -> list[str]:
         """See base class."""

@@ -46,13 +46,15 @@ class Container:
                    in zip(self.shares, self.reserved, strict=True))
 
 
-def look(node: Machine, seconds: float = 0) -> Mapping[str, Container]:
+def look(node: Machine, seconds: float = 0,
+         *beside: str) -> Mapping[str, Container]:
     """Return the containers by the name of their domain.
 
     :param seconds: for how long to measure, 0 for not at all.
+    :param beside: a command to run meanwhile, in the root group.
     :raises CalledProcessError: if the node has no control groups to look at.
     """
-    return parse(node.run('python3', PROGRAM, str(seconds),
+    return parse(node.run('python3', PROGRAM, str(seconds), *beside,
                           patience=seconds + PATIENCE).stdout)
 
 

@@ -2,17 +2,20 @@
 """What the kernel of a node says about its containers, as JSON.
 
 It is copied to the node and runs there, with nothing but Python and nova-rt:
-``look.py [SECONDS]``. With SECONDS, it measures for so long what each container
-gets of each pCPU, from the outside: by ``cpu.rt_stat``, the kernel's own account.
+``look.py [SECONDS [COMMAND...]]``. With SECONDS, it measures for so long what each
+container gets of each pCPU, from the outside: by ``cpu.rt_stat``, the kernel's own
+account. The command runs meanwhile, in the root group, and is ended then.
 """
 
 from collections.abc import Iterator
+from collections.abc import Sequence
 import contextlib
 import itertools
 import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import time
 
@@ -25,16 +28,18 @@ _PLACES = ('machine.slice/machine-lxc*.scope/libvirt',
            'machine/lxc-*.libvirt-lxc')
 _DOMAIN = re.compile(r'instance-[0-9a-f]{8}')
 _PRIORITY = 99
+SETTLE_S = 1.0  # until what runs beside does so on every pCPU
 
 
 class Measured:
     """All containers that run.
 
     :param seconds: for how long to measure, 0 for not at all.
+    :param beside: a command to run meanwhile, in the root group.
     :ivar told: an object for JSON by the name of the container's domain.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, beside: Sequence[str] = ()) -> None:
         spoken = detect.detect(tree.CgroupTree.find(), os.cpu_count() or 1)
         if spoken is None:
             sys.exit('The kernel has no real-time control groups.')
@@ -44,16 +49,18 @@ class Measured:
         self.told = {name: _describe(spoken, group)
                      for name, group in found.items()}
         if seconds:
-            self._measure(spoken, found, seconds)
+            self._measure(spoken, found, seconds, beside)
 
     def _measure(self, spoken: dialect.Dialect, found: dict[str, str],
-                 seconds: float) -> None:
+                 seconds: float, beside: Sequence[str]) -> None:
         _above_all(spoken.tree)
-        before = {name: _used(spoken, group) for name, group in found.items()}
-        time.sleep(seconds)
-        for name, group in found.items():
-            self.told[name]['shares'] = _shares(
-                before[name], _used(spoken, group))
+        with _running(beside):
+            before = {name: _used(spoken, group)
+                      for name, group in found.items()}
+            time.sleep(seconds)
+            for name, group in found.items():
+                self.told[name]['shares'] = _shares(
+                    before[name], _used(spoken, group))
 
 
 def _groups(groups: tree.CgroupTree) -> list[str]:
@@ -89,6 +96,25 @@ def _above_all(groups: tree.CgroupTree) -> None:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
 
 
+@contextlib.contextmanager
+def _running(command: Sequence[str]) -> Iterator[None]:
+    """Let a command run while the context lasts.
+
+    :raises SystemExit: if it ended by itself, and proves nothing.
+    """
+    if not command:
+        yield
+        return
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        time.sleep(SETTLE_S)
+        try:
+            yield
+            if process.poll() is not None:
+                sys.exit(f'{command[0]} has ended: nothing was beside.')
+        finally:
+            process.kill()
+
+
 def _used(spoken: dialect.Dialect, group: str) -> tuple[float, list[int]]:
     """Return the time now and the time used by pCPU, in us."""
     began = time.monotonic_ns()
@@ -107,4 +133,5 @@ def _shares(before: tuple[float, list[int]],
 
 if __name__ == '__main__':
     print(json.dumps(Measured(
-        float(sys.argv[1]) if len(sys.argv) > 1 else 0.0).told))
+        float(sys.argv[1]) if len(sys.argv) > 1 else 0.0,
+        sys.argv[2:]).told))

@@ -22,12 +22,13 @@ class User(driver.User):
         shown = self._operator.compute.get_server(server)
         return int(shown.compute_host.removeprefix('node-'))
 
-    def container(self, server, seconds=0):
+    def container(self, server, seconds=0, *beside):
         """Return a server's container as its node's kernel has it.
 
         :param seconds: for how long to measure what it gets.
+        :param beside: a command to run on the node meanwhile.
         :raises KeyError: if none runs.
         """
         shown = self._operator.compute.get_server(server)
         node = self._stack.node(self.host(server))
-        return containers.look(node, seconds)[shown.instance_name]
+        return containers.look(node, seconds, *beside)[shown.instance_name]
