@@ -10,7 +10,7 @@ from experiments import guest
 from experiments import output
 
 RESULTS = Path(__file__).resolve().parent / 'results'
-# What each takes on one core of 2020s make.
+# What each is estimated to take on one idle core.
 EXPERIMENTS = {
     'queueing': 'OpenStack paper 6.2: Figure 6 and Table 3; 20 minutes',
     'tasksets': 'KubeDeadline 5.1: Figure 6; 5 minutes',
