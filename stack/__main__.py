@@ -44,9 +44,6 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         '--nodes', type=int, default=0, choices=range(nodes.MOST + 1),
         help='so many compute nodes in virtual machines, with our kernel, '
              'instead of this machine (default: %(default)s)')
-    up.add_argument(
-        '--node-cgroup-v1', action='store_true',
-        help='these have cgroup v1 instead of v2')
     commands.add_parser('down', help='stop it and give everything back')
     restart = commands.add_parser('restart', help='stop and start one part')
     restart.add_argument('name', help='as "status" names it')
@@ -90,8 +87,7 @@ def up(args: argparse.Namespace) -> int:
     site = Site(
         RunDir(args.run_dir), nova_rt=not args.stock,
         compute='nova-compute' if args.stock else args.compute,
-        more=args.more, nodes=args.nodes,
-        node_cgroup_v1=args.node_cgroup_v1)
+        more=args.more, nodes=args.nodes)
     Cloud(site, report=progress).up()
     print(f'The stack is up after {time.monotonic() - started:.1f} s.')
     print(f'Use it:  eval "$({site.rundir.command("env")})"; '

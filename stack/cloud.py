@@ -49,8 +49,7 @@ class Cloud:
         host.check(self.site.more, self.site.nodes > 0)
         self.site.rundir.create(
             compute=self.site.compute, nova_rt=self.site.nova_rt,
-            more=self.site.more, nodes=self.site.nodes,
-            node_cgroup_v1=self.site.node_cgroup_v1)
+            more=self.site.more, nodes=self.site.nodes)
         logging.basicConfig(
             filename=self.site.rundir.logs / 'launcher.log', force=True)
         try:

@@ -31,7 +31,6 @@ class Site:
     :ivar more: what is added to the stack, by the names in services.MORE.
     :ivar nodes: how many compute nodes run in virtual machines; without any,
         the machine itself is the compute node.
-    :ivar node_cgroup_v1: whether these have cgroup v1 instead of v2.
     """
 
     rundir: RunDir
@@ -40,7 +39,6 @@ class Site:
     nova_conf: ini.Sections = field(default_factory=dict)
     more: Sequence[str] = ()
     nodes: int = 0
-    node_cgroup_v1: bool = False
 
     def __post_init__(self) -> None:
         self.processes = Processes(self.rundir)
@@ -55,8 +53,7 @@ class Site:
         return cls(rundir, started.get('compute', ''),
                    started.get('nova_rt', True),
                    more=started.get('more', ()),
-                   nodes=started.get('nodes', 0),
-                   node_cgroup_v1=started.get('node_cgroup_v1', False))
+                   nodes=started.get('nodes', 0))
 
     @property
     def password(self) -> str:

@@ -23,9 +23,6 @@ ON_CONSOLE = (
     # The emulator's clock is the host's: it is never unstable, and no timer is
     # missing that comes late when the host is busy.
     'tsc=reliable clocksource=tsc no_timer_check')
-CGROUP_V1 = (
-    'systemd.unified_cgroup_hierarchy=0 '
-    'systemd.legacy_systemd_cgroup_controller=1')
 
 
 class NodeImage(Service):
@@ -167,11 +164,8 @@ class Machine(Service):
 
     def _kernel_command_line(self) -> str:
         identity = uuid.uuid5(uuid.NAMESPACE_DNS, f'machine-{self.name}')
-        words = [ON_CONSOLE, f'systemd.hostname={self.name}',
-                 f'systemd.machine_id={identity.hex}']
-        if self.site.node_cgroup_v1:
-            words.append(CGROUP_V1)
-        return ' '.join(words)
+        return (f'{ON_CONSOLE} systemd.hostname={self.name} '
+                f'systemd.machine_id={identity.hex}')
 
     @property
     def _disk(self) -> Path:

@@ -53,9 +53,8 @@ def test_pins_are_exact_and_leave_out_what_the_tree_has():
 
 def test_a_site_of_a_running_stack_knows_its_nodes(site):
     site.rundir.discard()
-    site.rundir.create(nodes=2, node_cgroup_v1=True)
-    found = service.Site.of(site.rundir)
-    assert (found.nodes, found.node_cgroup_v1) == (2, True)
+    site.rundir.create(nodes=2)
+    assert service.Site.of(site.rundir).nodes == 2
 
 
 def test_the_distance_is_that_of_the_worst_pcpu():
