@@ -3,6 +3,7 @@
 
 import json
 import shutil
+import time
 
 import pytest
 
@@ -55,6 +56,9 @@ def test_the_page_on_deployment(
     def vnf():
         found = operator.adopt()[1]
         found.settled()
+        # Tacker forgets an operation a moment after it shows it as over, and
+        # no reader types faster than that.
+        time.sleep(3)
         return found.id
 
     def vnfc():
