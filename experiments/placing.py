@@ -49,6 +49,7 @@ class _Deployments:
     def _start(self):
         # 72 containers of one vCPU shall go on 8 pCPUs: Nova would stop at 32.
         self.flags(cpu_allocation_ratio=16.0, ram_allocation_ratio=1.0)
+        self.flags(instances=-1, cores=-1, ram=-1, group='quota')
         for name in rtkube.NODES:
             self._start_compute(name)
 
