@@ -9,6 +9,7 @@ import pathlib
 
 import pytest
 
+from demo import hcbs
 from demo import real
 from stack import __main__ as stack_main
 from stack import cloud as stack_cloud
@@ -19,12 +20,14 @@ ROOT = pathlib.Path(__file__).parents[3]
 
 
 @contextlib.contextmanager
-def running(name: str, more: Sequence[str] = ()) -> Iterator[stack_cloud.Cloud]:
+def running(name: str, more: Sequence[str] = (), nodes: int = 0,
+            ) -> Iterator[stack_cloud.Cloud]:
     """Start a stack, and give everything back at the end.
 
     :param name: of its run directory. ``NOVA_RT_<NAME>_RUN_DIR`` may name one
         where a stack is up already; it is then used and left running.
     :param more: what it has besides, see ``stack.services.MORE``.
+    :param nodes: how many compute nodes it has in virtual machines.
 
     Skips the tests where there can be no stack.
     """
@@ -32,12 +35,13 @@ def running(name: str, more: Sequence[str] = ()) -> Iterator[stack_cloud.Cloud]:
     if given:
         yield stack_cloud.Cloud(service.Site.of(rundir.RunDir(given)))
         return
-    reason = real.why_not()
+    reason = hcbs.why_not() if nodes else real.why_not()
     if reason:
         pytest.skip(reason)
     stack_main.interruptible()
     cloud = stack_cloud.Cloud(
-        service.Site(rundir.RunDir(ROOT / 'run' / name), more=more),
+        service.Site(rundir.RunDir(ROOT / 'run' / name), more=more,
+                     nodes=nodes),
         report=lambda part, seconds: print(f'{part}: {seconds:.1f} s'))
     cloud.up()
     try:

@@ -7,42 +7,19 @@ the tests then use it and leave it running.
 
 import itertools
 import json
-import os
-import pathlib
 
 import pytest
 
-from demo import hcbs
 from nova_rt.tests.e2e import driver
+from nova_rt.tests.e2e import stacks
 from nova_rt.tests.guest import cloud as guest_cloud
-from stack import __main__ as stack_main
-from stack import cloud as stack_cloud
-from stack import rundir
-from stack import service
-
-ROOT = pathlib.Path(__file__).parents[3]
 
 
 @pytest.fixture(scope='session')
 def stack():
     """A real OpenStack whose compute nodes are virtual machines."""
-    given = os.environ.get('NOVA_RT_GUEST_RUN_DIR')
-    if given:
-        yield stack_cloud.Cloud(service.Site.of(rundir.RunDir(given)))
-        return
-    reason = hcbs.why_not()
-    if reason:
-        pytest.skip(reason)
-    stack_main.interruptible()
-    cloud = stack_cloud.Cloud(
-        service.Site(rundir.RunDir(ROOT / 'run' / 'guest'), nodes=2),
-        report=stack_main.progress)
-    cloud.up()
-    try:
+    with stacks.running('guest', nodes=2) as cloud:
         yield cloud
-    finally:
-        problems = cloud.down()
-    assert problems == []
 
 
 @pytest.fixture(scope='session')
