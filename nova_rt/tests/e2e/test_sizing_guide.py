@@ -2,22 +2,19 @@
 """The guide from an SLO to a server, with the commands as it prints them."""
 
 import json
-import pathlib
-import re
 
 import pytest
 
 from demo import shell
+from nova_rt.tests import documentation
 
-GUIDE = (pathlib.Path(__file__).parents[3]
-         / 'doc' / 'source' / 'sizing' / 'guide.rst')
+GUIDE = 'doc/source/sizing/guide.rst'
 
 
 @pytest.fixture(scope='module')
 def commands():
     """The commands of the guide, each on one line."""
-    text = re.sub(r'\\\n\s+', '', GUIDE.read_text())
-    return re.findall(r'^   \$ (.+)$', text, re.MULTILINE)
+    return [each.text for each in documentation.commands(GUIDE)]
 
 
 @pytest.fixture
