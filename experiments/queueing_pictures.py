@@ -58,15 +58,17 @@ def _table_3(rows: Sequence[Sequence[queueing.Point]]) -> Any:
                 (0.0, 'mape', 'ours, as it came', 5),
                 (0.27, 'mape_paired', 'ours, chance removed', 0)):
             values = [row[f'{level}_{key}'] for row in table]
-            bars = axis.barh(places + shift, values, 0.25, label=label,
-                             color=style.colour(index))
-            axis.bar_label(bars, [f'{each:.1f}%' for each in values],
-                           padding=14, fontsize=8)
-            if key == 'mape_paper':
-                continue
-            ends = [[row[f'{level}_{key}_{end}'] for row in table]
-                    for end in ('low', 'high')]
-            axis.hlines(places + shift, *ends, color=style.INK, lw=1.2)
+            axis.barh(places + shift, values, 0.25, label=label,
+                      color=style.colour(index))
+            ends = values
+            if key != 'mape_paper':
+                low, ends = ([row[f'{level}_{key}_{end}'] for row in table]
+                             for end in ('low', 'high'))
+                axis.hlines(places + shift, low, ends, color=style.INK, lw=1.2)
+            for place, value, end in zip(places, values, ends, strict=True):
+                axis.annotate(f'{value:.1f}%', (max(value, end), place + shift),
+                              (4, 0), textcoords='offset points',
+                              va='center', fontsize=8)
         axis.set(title=f'Error of the model, {NAMES[level]}',
                  xlabel='MAPE (%)', yticks=places, yticklabels=[
                      f'{row["bytes"]} B, LD {row["load"]}\n'
