@@ -31,6 +31,7 @@ from stack.services.nova import NovaScheduler
 from stack.services.nova import NovaSchema
 from stack.services.openvswitch import OpenVSwitch
 from stack.services.openvswitch import OvsDatabase
+from stack.services.openvswitch import PortsUp
 from stack.services.placement import Placement
 from stack.services.placement import PlacementSchema
 from stack.services.rabbitmq import Epmd
@@ -57,8 +58,8 @@ MORE: dict[str, tuple[type[Service], ...]] = {
         HeatSchema, HeatIdentity, HeatApi, HeatEngine, TackerSchema,
         TackerIdentity, TackerServer, TackerConductor, Vim),
     'network': (
-        OvsDatabase, OpenVSwitch, NeutronSchema, Neutron, NeutronRpc,
-        OvsAgent, DhcpAgent, Networks),
+        OvsDatabase, OpenVSwitch, PortsUp, NeutronSchema, Neutron,
+        NeutronRpc, OvsAgent, DhcpAgent, Networks),
 }
 
 

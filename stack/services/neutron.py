@@ -153,7 +153,7 @@ class NeutronAgent(NeutronProcess):
     """A part that does what Neutron wants on this host."""
 
     needs: tuple[str, ...] = (
-        'neutron', 'neutron-rpc-server', 'ovs-vswitchd', 'catalogue')
+        'neutron', 'neutron-rpc-server', 'ports-up', 'catalogue')
 
     def command(self) -> Sequence[str]:
         """Return the command line, in libvirt's mount namespace."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open vSwitch with its datapath in user space.
 
-Kernels without the module ``openvswitch`` are enough for it, and every device
-is gone with the process that switches.
+Kernels without the module ``openvswitch`` are enough for it. Its devices outlive
+the process that switches, see ``stack.devices``.
 """
 
 from collections.abc import Sequence
@@ -33,6 +33,19 @@ ovs-vsctl --timeout=60 --may-exist add-port {PROVIDER} {OUTSIDE} \
 ip link set {OUTSIDE} netns {OUTSIDE}
 ip -n {OUTSIDE} address add {ADDRESS}/{PREFIX} dev {OUTSIDE}
 ip -n {OUTSIDE} link set {OUTSIDE} up
+"""
+
+# As libvirt sets the device of a container up, the switch, which has read the
+# device's flags just before, may write them back with PROMISC and without UP.
+KEEP_UP = """
+ip -oneline monitor link | while read -r _ device flags _; do
+    case "$device $flags" in
+        *[\\<,]UP[,\\>]*) ;;
+        tap*@*PROMISC*)
+            ovs-vsctl --timeout=5 port-to-br "${device%@*}" &&
+            ip link set "${device%@*}" up ;;
+    esac
+done
 """
 
 
@@ -95,3 +108,14 @@ class OpenVSwitch(Service):
     def _run(self, *command: str) -> None:
         self.site.processes.run(
             'ovs-vsctl', libvirt.inside(self.site, *command))
+
+
+class PortsUp(Service):
+    """Sets a container's port up again that the switch has set down."""
+
+    name = 'ports-up'
+    needs = ('ovs-vswitchd',)
+
+    def command(self) -> Sequence[str]:
+        """Return the command that does so at each change of a device."""
+        return libvirt.inside(self.site, 'sh', '-c', KEEP_UP)

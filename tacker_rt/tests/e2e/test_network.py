@@ -2,21 +2,19 @@
 """The containers of a VNF on the network."""
 
 import json
-import os
 import pathlib
 import subprocess
 
 import pytest
 
+from nova_rt.tests.e2e import driver
 from stack import devices
 from stack.services import openvswitch
 from tacker_rt.tests.e2e import network
 from tacker_rt.tests.e2e.test_lifecycle import USER_DATA
 
 DEVICE = 'nova-rt-test'
-# Alone it passed; after all the others, a port once did not answer in time.
-REACHES = pytest.mark.skipif(
-    os.environ.get('FULL') != '1', reason='a port may be late: FULL=1 runs it')
+UP = 1  # IFF_UP in linux/if.h
 
 
 @pytest.fixture
@@ -42,7 +40,6 @@ def let_in(user):
         user.run(f'security group rule delete {rule}')
 
 
-@REACHES
 def test_a_vnfs_containers_answer_each_other_and_whom_a_rule_lets_in(
         vnf, observer, stack, let_in):
     (served,), (plain,) = vnf.servers('VDU_RT'), vnf.servers('VDU_PLAIN')
@@ -58,6 +55,23 @@ def test_a_vnfs_containers_answer_each_other_and_whom_a_rule_lets_in(
     let_in('tcp')
     outside.reaches(addresses['outside'], network.FIRST)
     assert not outside.pings(addresses['inside'])
+
+
+@pytest.fixture
+def server(user, flavor):
+    """A server on the network that leads to the outside."""
+    user.run('server create lonely --flavor vnf --image busybox '
+             '--network provider --wait')
+    yield user.cloud.compute.find_server('lonely')
+    user.run('server delete lonely --wait')
+
+
+def test_a_port_that_the_switch_has_set_down_comes_up_again(user, server):
+    port, = user.cloud.network.ports(device_id=server.id)
+    device = pathlib.Path('/sys/class/net', f'tap{port.id[:11]}')
+    run('ip', 'link', 'set', device.name, 'down')
+    driver.until(lambda: int((device / 'flags').read_text(), 16) & UP,
+                 f'{device.name} is up')
 
 
 def test_devices_that_outlive_the_switch_are_removed(tmp_path):
