@@ -11,6 +11,7 @@ from pathlib import Path
 from demo.frame import Demo
 from demo.shell import Client
 from demo.shell import DemoError
+from demo.shell import progress
 from demo.shell import say
 from demo.shell import step
 from stack import host
@@ -84,7 +85,7 @@ class HcbsDemo(Demo):
 
     def __init__(self, rundir: Path, keep: bool) -> None:
         super().__init__(RunDir(rundir), keep)
-        self._cloud = Cloud(Site(self.rundir, nodes=1), report=_progress)
+        self._cloud = Cloud(Site(self.rundir, nodes=1), report=progress)
         self._node = self._cloud.node(1)
 
     def introduce(self) -> None:
@@ -211,8 +212,3 @@ class HcbsDemo(Demo):
         """See base class."""
         for problem in self._cloud.down():
             say(f'   {problem}')
-
-
-def _progress(name: str, seconds: float) -> None:
-    if seconds >= 0.5:
-        say(f'   {name:28} {seconds:5.1f} s')

@@ -10,6 +10,7 @@ from demo import story
 from demo.frame import Demo
 from demo.shell import Client
 from demo.shell import DemoError
+from demo.shell import progress
 from demo.shell import say
 from demo.shell import step
 from nova_rt.virt.cgroup import dialect
@@ -48,7 +49,7 @@ class RealDemo(Demo):
     def __init__(self, rundir: Path, keep: bool) -> None:
         super().__init__(RunDir(rundir), keep)
         self._kernel = _dialect()
-        self._cloud = Cloud(Site(self.rundir), report=_progress)
+        self._cloud = Cloud(Site(self.rundir), report=progress)
 
     def introduce(self) -> None:
         """See base class."""
@@ -160,8 +161,3 @@ def _dialect() -> dialect.Dialect:
     if found is None:
         raise DemoError(why_not())
     return found
-
-
-def _progress(name: str, seconds: float) -> None:
-    if seconds >= 0.5:
-        say(f'   {name:28} {seconds:5.1f} s')

@@ -42,6 +42,12 @@ def step(number: int, title: str) -> Iterator[None]:
     say(paint(DIM, f'   ({time.monotonic() - started:.1f} s)'))
 
 
+def progress(name: str, seconds: float) -> None:
+    """Say how long a part of the stack took, if that was long."""
+    if seconds >= 0.5:
+        say(f'   {name:28} {seconds:5.1f} s')
+
+
 class Client:
     """The real openstack client, as a person would use it.
 

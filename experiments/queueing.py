@@ -130,9 +130,13 @@ def _in_guest(draws: Sequence[Draw], size: float, held: str
         for index in range(len(draws))),
         {str(index): encoded(each, size) for index, each in enumerate(draws)})
     costs = [float(each) for each in re.findall(r'server=(-?\d+)', found.text)]
-    return {'costs': np.array(costs) / 1e3 / SCALE} | {
-        f'responses{name}': np.frombuffer(data, np.int64) / 1e3 / SCALE
-        for name, data in found.files.items()}
+    return {'costs': np.array(costs) / 1e3 / SCALE} | responses(found)
+
+
+def responses(found: guest.Result) -> dict[str, statistics.Values]:
+    """Return the response times that the guest's program wrote, in µs."""
+    return {f'responses{name}': np.frombuffer(data, np.int64) / 1e3 / SCALE
+            for name, data in found.files.items()}
 
 
 def _point(setting: paper.Setting, gap: float, drawn: Draw,

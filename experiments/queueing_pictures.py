@@ -48,8 +48,9 @@ def _figure_6(rows: Sequence[Sequence[queueing.Point]]) -> Any:
 
 
 def _table_3(rows: Sequence[Sequence[queueing.Point]]) -> Any:
-    table = [dict(zip(queueing.TABLE_HEADER, queueing.table_row(row),
-                      strict=True)) for row in rows]
+    table: list[dict[str, Any]] = [
+        dict(zip(queueing.TABLE_HEADER, queueing.table_row(row), strict=True))
+        for row in rows]
     drawn, axes = style.canvas(1, 2, 12, 1.2 + 0.75 * len(rows), sharey=True)
     places = np.arange(len(rows))
     for axis, level in zip(axes, queueing.LEVELS, strict=True):

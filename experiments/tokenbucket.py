@@ -118,14 +118,11 @@ def _in_guest(megabits: int, draws: Sequence[requests_.Draw],
               drawn: Sequence[statistics.Values]
               ) -> dict[str, statistics.Values]:
     held = requests_.reservation(BANDWIDTH)
-    found = guest.run('\n'.join(
+    return requests_.responses(guest.run('\n'.join(
         f'exp queueing /data/{index} /out/{index} {held} "{rate(megabits)}"'
         for index in range(len(draws))),
         {str(index): requests_.encoded(each, on_the_wire(size))
-         for index, (each, size) in enumerate(zip(draws, drawn, strict=True))})
-    return {f'responses{name}':
-            np.frombuffer(data, np.int64) / 1e3 / requests_.SCALE
-            for name, data in found.files.items()}
+         for index, (each, size) in enumerate(zip(draws, drawn, strict=True))}))
 
 
 def _ideal(drawn: requests_.Draw, size: statistics.Values,

@@ -227,3 +227,14 @@ void *shared(size_t size)
 		die("mmap: %s", strerror(errno));
 	return p;
 }
+
+int run_program(const struct program *programs, int n, int argc, char **argv)
+{
+	int i;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (i = 0; argc > 1 && i < n; i++)
+		if (!strcmp(argv[1], programs[i].name))
+			return programs[i].main(argc - 1, argv + 1);
+	die("usage: %s PROGRAM ARGS...", argv[0]);
+}

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One binary for all test programs, to keep the guest's image small. */
+/* The test programs. */
 #include "rtt.h"
 
-static const struct {
-	const char *name;
-	int (*main)(int argc, char **argv);
-} programs[] = {
+static const struct program programs[] = {
 	{ "share", share_main },
 	{ "errno", errno_main },
 	{ "faces", faces_main },
@@ -21,11 +18,5 @@ static const struct {
 /* Exit status of every program: 0 good, 1 bad, 2 skipped, 3 broken. */
 int main(int argc, char **argv)
 {
-	unsigned int i;
-
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (i = 0; argc > 1 && i < ARRAY_SIZE(programs); i++)
-		if (!strcmp(argv[1], programs[i].name))
-			return programs[i].main(argc - 1, argv + 1);
-	die("usage: rtt PROGRAM ARGS...");
+	return run_program(programs, ARRAY_SIZE(programs), argc, argv);
 }

@@ -80,6 +80,15 @@ void ties_init(void);
 void burn_locked(int64_t cpu_ns);
 void live_session(int64_t cpu_ns);
 
+/* The programs of one binary, to keep the guest's image small. */
+struct program {
+	const char *name;
+	int (*main)(int argc, char **argv);
+};
+
+/* Run the one that the first argument names; returns its status. */
+int run_program(const struct program *programs, int n, int argc, char **argv);
+
 int share_main(int argc, char **argv);
 int errno_main(int argc, char **argv);
 int faces_main(int argc, char **argv);

@@ -12,6 +12,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -120,15 +121,16 @@ def blocks(page: str, language: str) -> Iterator[tuple[int, list[str]]]:
             for each in lines[number:]:
                 if each and not each.startswith(directive[1] + '   '):
                     break
-                block.append(each.strip())
-            yield number, block
+                block.append(each)
+            yield number, textwrap.dedent('\n'.join(block)).splitlines()
 
 
 def _in_block(page: str, start: int, block: list[str]) -> Iterator[Command]:
     text: list[str] = []
     output: list[str] = []
     first, operator = 0, False
-    for number, line in enumerate([*block, '$ '], start + 1):
+    for number, line in enumerate(
+            [*map(str.strip, block), '$ '], start + 1):
         if text and text[-1].endswith('\\'):
             text[-1] = text[-1][:-1].strip()
             text.append(line)

@@ -13,17 +13,7 @@ from nova_rt.tests import documentation
 from nova_rt.tests.e2e import driver
 from stack.services import libvirt
 
-CHAIN = """
-- {name: firewall, arrival_rate: 100, processing_us: 800}
-- {name: nat, arrival_rate: 100, processing_us: 400, delay_us: 50}
-- {name: dpi, arrival_rate: 100, processing_us: 3000}
-"""
-TASKS = """
-tasks:
-  - {name: control, wcet_ms: 3, period_ms: 20}
-  - {name: vision, wcet_ms: 12, period_ms: 40, deadline_ms: 35}
-  - {name: log, wcet_ms: 10, period_ms: 80}
-"""
+SIZING = 'doc/source/sizing/guide.rst'
 MISTYPED = """
 tosca_definitions_version: tosca_simple_profile_for_nfv_rt_1_0_0
 topology_template:
@@ -93,15 +83,12 @@ def test_a_users_pages(reader, user, made, operator, kernel):
 def test_the_guide_from_an_slo_to_a_server(reader, made, tmp_path):
     made.append('sip')
     (tmp_path / 'reservations.jsonl').write_text(json.dumps(ADD))
-    (tmp_path / 'chain.yaml').write_text(CHAIN)
-    (tmp_path / 'tasks.yaml').write_text(TASKS)
-    for text in (CHAIN, TASKS):
-        assert all(line.strip() in (
-            documentation.ROOT / 'doc/source/sizing/guide.rst').read_text()
-            for line in text.splitlines())
+    blocks = documentation.blocks(SIZING, 'yaml')
+    for name, (_, lines) in zip(('chain', 'tasks'), blocks, strict=True):
+        (tmp_path / f'{name}.yaml').write_text('\n'.join(lines))
     reader(names={
         'IMAGE': 'busybox', '--network NETWORK': '--nic none --wait',
-    }).read('doc/source/sizing/guide.rst')
+    }).read(SIZING)
 
 
 def test_the_operators_pages(

@@ -22,40 +22,48 @@ def names_of_qemu(site):
             if 'qemu-system' in ''.join(procfs.command(pid)[:1])]
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_a_stack_that_is_interrupted_while_its_node_boots_leaves_nothing(
-        tmp_path_factory, number):
+@pytest.fixture
+def site(tmp_path_factory):
+    """The site of a stack that is to have one node."""
     if hcbs.why_not():
         pytest.skip(hcbs.why_not())
-    path = tmp_path_factory.mktemp('s')
-    site = service.Site(rundir.RunDir(path))
+    return service.Site(rundir.RunDir(tmp_path_factory.mktemp('s')))
+
+
+@pytest.fixture
+def launcher(site):
+    """The process that starts that stack; its node boots."""
     process = subprocess.Popen(
-        [sys.executable, '-m', 'stack', '--run-dir', os.fspath(path), 'up',
-         '--nodes', '1'], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        [sys.executable, '-m', 'stack', '--run-dir',
+         os.fspath(site.rundir.path), 'up', '--nodes', '1'],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         driver.until(lambda: names_of_qemu(site), 'a node boots',
                      patience=300)
-        process.send_signal(number)
-        assert process.wait(120) == 130
+        yield process
     finally:
         process.kill()
+        process.wait()
         stack_cloud.Cloud(site).down()
+
+
+def check_that_nothing_is_left(site):
+    """Only the logs stay, and no process."""
     assert site.processes.marked() == []
-    assert [each.name for each in path.iterdir()] == ['log']
+    assert [each.name for each in site.rundir.path.iterdir()] == ['log']
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_stack_that_is_interrupted_while_its_node_boots_leaves_nothing(
+        site, launcher, number):
+    launcher.send_signal(number)
+    assert launcher.wait(120) == 130
+    check_that_nothing_is_left(site)
 
 
 def test_a_stack_whose_launcher_was_killed_is_given_back_by_down(
-        tmp_path_factory):
-    if hcbs.why_not():
-        pytest.skip(hcbs.why_not())
-    path = tmp_path_factory.mktemp('s')
-    site = service.Site(rundir.RunDir(path))
-    process = subprocess.Popen(
-        [sys.executable, '-m', 'stack', '--run-dir', os.fspath(path), 'up',
-         '--nodes', '1'], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    driver.until(lambda: names_of_qemu(site), 'a node boots', patience=300)
-    process.kill()
-    process.wait()
+        site, launcher):
+    launcher.kill()
+    launcher.wait()
     assert stack_cloud.Cloud(service.Site.of(site.rundir)).down() == []
-    assert site.processes.marked() == []
-    assert [each.name for each in path.iterdir()] == ['log']
+    check_that_nothing_is_left(site)
