@@ -83,6 +83,8 @@ class User:
     :param names: gives each server its name.
     """
 
+    patience = PATIENCE  # seconds that one of her requests may take
+
     def __init__(self, cloud: openstack.connection.Connection,
                  operator: openstack.connection.Connection,
                  kernel: dialect.Dialect, names: Iterator[str]) -> None:
@@ -144,7 +146,7 @@ class User:
         :raises AssertionError: if it is another one; with the fault.
         """
         shown = until(lambda: self.at_rest(server),
-                      f'server {server} settles')
+                      f'server {server} settles', self.patience)
         assert shown.status == status, shown.fault
         return shown
 
@@ -177,7 +179,7 @@ class User:
     def _gone(self, server: str) -> None:
         """Wait until a server that was deleted is gone."""
         until(lambda: self.cloud.compute.find_server(server) is None,
-              f'server {server} is deleted')
+              f'server {server} is deleted', self.patience)
 
     def delete_all(self) -> None:
         """Delete whatever this user has."""

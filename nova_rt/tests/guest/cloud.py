@@ -12,6 +12,8 @@ class User(driver.User):
     :param names: gives each server its name.
     """
 
+    patience = 600.0  # an emulated CPU is slow, and shares its core
+
     def __init__(self, stack, operator, names):
         super().__init__(driver.connect(stack.environment('demo')), operator,
                          None, names)
@@ -21,6 +23,26 @@ class User(driver.User):
         """Return the number of the node that a server is on."""
         shown = self._operator.compute.get_server(server)
         return int(shown.compute_host.removeprefix('node-'))
+
+    def boot_later(self, flavor, image):
+        """Return an active server on a host that Nova may yet hold for down.
+
+        :raises TimeoutError: if Nova does not take it for up in time.
+        """
+        return driver.until(lambda: self._booted(flavor, image),
+                            'Nova gives the host a server again',
+                            self.patience, pause=5)
+
+    def _booted(self, flavor, image):
+        asked = self.ask(flavor, image).id
+        driver.until(lambda: self.at_rest(asked), f'server {asked} settles',
+                     self.patience)
+        shown = self.show(asked)
+        if shown.status == 'ACTIVE':
+            return shown
+        assert 'No valid host' in shown.fault['message'], shown.fault
+        self.delete(asked)
+        return None
 
     def container(self, server, seconds=0, *beside):
         """Return a server's container as its node's kernel has it.

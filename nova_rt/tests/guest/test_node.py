@@ -68,7 +68,7 @@ def test_a_restarted_service_loses_nothing(
     after = user.container(server.id)
     assert (after.group, after.runtimes_us) == (
         before.group, before.runtimes_us)
-    another = user.boot(flavors(40_000), 'busybox-hog')
+    another = user.boot_later(flavors(40_000), 'busybox-hog')
     assert 0.2 in user.container(another.id).reserved
     driver.until(lambda: agreed(manage, node), 'all say the same', pause=1)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers on two nodes with our kernel."""
 
+from openstack import exceptions
 import pytest
 
 from nova_rt.tests.e2e import driver
@@ -28,7 +29,7 @@ def test_a_server_is_migrated_with_its_reservation_and_disk(
     user.settled(server.id, 'VERIFY_RESIZE')
     user.cloud.compute.confirm_server_resize(server.id)
     driver.until(lambda: user.show(server.id).status == 'ACTIVE',
-                 'the migration is confirmed')
+                 'the migration is confirmed', user.patience)
     assert user.host(server.id) != origin
     assert 0.3 in user.container(server.id).reserved
 
@@ -45,14 +46,26 @@ def test_a_server_of_a_killed_node_is_evacuated_and_the_node_comes_back(
         operator.compute.evacuate_server(server.id)
         driver.until(
             lambda: user.host(server.id) != dead and user.at_rest(server.id),
-            'the server is evacuated', pause=1)
+            'the server is evacuated', user.patience, pause=1)
         assert user.show(server.id).status == 'ACTIVE'
         assert 0.3 in user.container(server.id).reserved
     finally:
         stack.restart(name)
-        operator.compute.update_service_forced_down(
-            service, name, forced=False)
+        driver.until(lambda: taken_back(operator, service, name),
+                     f'{name} is taken back', user.patience, pause=2)
     # What it had is not its own any more, and it says so.
     for node in nodes:
         driver.until(lambda node=node: manage(node, 'audit') == [],
                      'all say the same', patience=300, pause=2)
+
+
+def taken_back(operator, service, name):
+    """Force a service up, once it has given up what was evacuated from it."""
+    try:
+        operator.compute.update_service_forced_down(
+            service, name, forced=False)
+    except exceptions.BadRequestException as refused:
+        if 'evacuation' not in str(refused):
+            raise
+        return False
+    return True
