@@ -6,10 +6,13 @@ import signal
 import subprocess
 import time
 
+from stack import host
 from stack import procfs
 from stack.processes import send
 from stack.service import Site
 from stack.services import libvirt
+
+PATIENCE = 5.0  # seconds that processes have to end when they are killed
 
 
 def end_all(site: Site) -> None:
@@ -17,9 +20,9 @@ def end_all(site: Site) -> None:
     if site.processes.alive('libvirtd'):
         for domain in _virsh(site, 'list', '--name').split():
             _virsh(site, 'destroy', domain)
-    deadline = time.monotonic() + 5
-    while _controllers(site.rundir.data) and time.monotonic() < deadline:
-        for pid in _controllers(site.rundir.data):
+    deadline = time.monotonic() + PATIENCE
+    while (left := _left(site.rundir.data)) and time.monotonic() < deadline:
+        for pid in left:
             send(pid, signal.SIGKILL)
         time.sleep(0.1)
 
@@ -34,16 +37,30 @@ def _virsh(site: Site, *command: str) -> str:
         return ''
 
 
-def _controllers(data: Path) -> list[int]:
-    """Return the processes that hold our containers.
+def _left(data: Path) -> list[int]:
+    """Return the processes that hold our containers, and those in them.
 
     libvirt clears their environment, so they do not carry our mark; it
-    writes their pids below its run directory, which is ours.
+    writes the pids of the former below its run directory, which is ours, and
+    names the groups of the latter by them. Who is killed alone leaves a
+    container's processes behind.
     """
     files = (data / 'libvirt' / 'run-libvirt' / 'lxc').glob('*.pid')
-    pids = [int(path.read_text().strip() or 0) for path in files]
-    return [
-        pid for pid in pids
-        if pid and procfs.stat(pid)
-        and procfs.command(pid)[:1] and 'libvirt_lxc' in procfs.command(pid)[0]
-    ]
+    controllers = [int(path.read_text().strip() or 0) for path in files]
+    return [*filter(_holds_a_container, controllers),
+            *(pid for controller in controllers if controller
+              for pid in _in_groups(f'lxc-{controller}-*'))]
+
+
+def _holds_a_container(pid: int) -> bool:
+    """Whether a pid is still that of the process that libvirt started."""
+    return bool(pid and procfs.stat(pid) and procfs.command(pid)[:1]
+                and 'libvirt_lxc' in procfs.command(pid)[0])
+
+
+def _in_groups(name: str) -> set[int]:
+    """Return the processes in the groups of containers named so."""
+    return {
+        int(pid) for top in host.machine_groups() for group in top.glob(name)
+        for path in group.rglob('cgroup.procs')
+        for pid in path.read_text().split()}

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 
+from demo import hcbs
 from demo import real
 from stack import ini
 from stack import junit
@@ -37,6 +38,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         '--with-mano', action='store_true',
         help='with Heat and Tacker, and the test of a VNF')
+    parser.add_argument(
+        '--nodes', type=int, default=0, metavar='N',
+        help='with so many compute nodes in virtual machines, on our kernel')
     parser.add_argument(
         'regex', nargs='?', default=OURS,
         help='which tests (default: %(default)s)')
@@ -73,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = os.environ.get('NOVA_RT_TEMPEST_RUN_DIR')
     if given:
         return run(Site.of(RunDir(given)), args.regex)
-    reason = real.why_not()
+    reason = hcbs.why_not() if args.nodes else real.why_not()
     if reason:
         print(f'Skipped: {reason}')
         junit.skipped(OURS, reason, JUNIT)
@@ -84,7 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _on_own_stack(args: argparse.Namespace) -> int:
     interruptible()
     site = Site(RunDir(ROOT / 'run' / 'tempest'),
-                more=('mano',) if args.with_mano else ())
+                more=('mano',) if args.with_mano else (), nodes=args.nodes)
     cloud = Cloud(site, report=progress)
     problems = []
     try:

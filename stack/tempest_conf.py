@@ -34,7 +34,8 @@ def configuration(site: Site, folder: Path) -> dict[str, dict[str, object]]:
         'compute': {
             'image_ref': images['busybox'],
             'build_interval': 1,
-            'build_timeout': 120,
+            # An emulated CPU is slow.
+            'build_timeout': 600 if site.nodes else 120,
             'ready_wait': 0,
         },
         'compute-feature-enabled': {
