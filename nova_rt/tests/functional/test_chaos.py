@@ -59,7 +59,8 @@ LEFT_TO_AN_AUDIT = {
     audit.Kind.PLACEMENT_EXCEEDS}
 # A server may be changing while it is asked to: a 409 is an answer.
 ANSWERS = [200, 202, 204, 400, 404, 409]
-AT_REST_S = 60
+# Long, for a machine that does much else.
+AT_REST_S = 300
 # A service that is killed takes up to so many steps more.
 STEPS = 60
 
