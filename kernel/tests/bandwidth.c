@@ -25,3 +25,18 @@ void bandwidth(char *buf, int size)
 	}
 	fclose(f);
 }
+
+bool bandwidth_returns(const char *before)
+{
+	char after[BANDWIDTH_SIZE];
+	int tries;
+
+	for (tries = 0; tries < 100; tries++) {
+		bandwidth(after, sizeof(after));
+		if (!strcmp(before, after))
+			return true;
+		usleep(100000);
+	}
+	printf("before: %s\nafter: %s\n", before, after);
+	return false;
+}

@@ -56,7 +56,13 @@ int cg_set_rt(const char *group, int64_t runtime_us, int64_t period_us);
 int cg_set_rt_cpus(const char *group, const int64_t *runtime_us, int n, int64_t period_us);
 
 /* What the kernel has promised on every CPU, as text to compare. */
+#define BANDWIDTH_SIZE 4096
 void bandwidth(char *buf, int size);
+/*
+ * Whether it is what it was, or will be in ten seconds: the removal of groups
+ * finishes in the background. Prints both if not.
+ */
+bool bandwidth_returns(const char *before);
 
 /* One root domain per CPU; and take the caller there, or back (ANY_CPU). */
 void cpusets_make(void);
