@@ -12,6 +12,7 @@ static const struct program programs[] = {
 	{ "pipeline", pipeline_main },
 	{ "churn", churn_main },
 	{ "stress", stress_main },
+	{ "cores", cores_main },
 	{ "overhead", overhead_main },
 };
 
