@@ -40,7 +40,9 @@ class User(driver.User):
         shown = self.show(asked)
         if shown.status == 'ACTIVE':
             return shown
-        assert 'No valid host' in shown.fault['message'], shown.fault
+        # What was being built when a service ended gets no fault from Nova.
+        assert 'No valid host' in (shown.fault or {}).get(
+            'message', 'No valid host'), shown.fault
         self.delete(asked)
         return None
 
