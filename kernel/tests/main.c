@@ -13,6 +13,7 @@ static const struct program programs[] = {
 	{ "churn", churn_main },
 	{ "stress", stress_main },
 	{ "cores", cores_main },
+	{ "comeback", comeback_main },
 	{ "overhead", overhead_main },
 };
 

@@ -262,9 +262,11 @@ static void settle(void)
 	/*
 	 * Tasks that leave SCHED_DEADLINE, or die, while the sched domains are
 	 * rebuilt are taken off twice, on any kernel. Let it count again, once
-	 * the last has given back its bandwidth at the end of its period.
+	 * the last has given back its bandwidth: at its 0-lag time, which is
+	 * the later the more it overran its runtime, as one may that has the
+	 * lock that others wait for.
 	 */
-	usleep(200000);
+	usleep(5000000);
 	write_file("/cs/cpuset.sched_load_balance", "0");
 	write_file("/cs/cpuset.sched_load_balance", "1");
 	if (cg_remove("s0/t") || cg_remove("s1/t") || cg_remove("s0") || cg_remove("s1"))
