@@ -16,6 +16,7 @@ EXPERIMENTS = {
     'tasksets': 'KubeDeadline 5.1: Figure 6; 5 minutes',
     'orchestration': 'RT-Kube V-B: Table III; 5 minutes',
     'tokenbucket': 'OpenStack paper 6.3: Figure 7; 10 minutes',
+    'ims': 'OpenStack paper 6.4: Figure 8; 30 minutes',
 }
 
 

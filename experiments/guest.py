@@ -83,18 +83,19 @@ def kernel() -> Path:
 
 def run(script: str, files: Mapping[str, bytes] | None = None,
         shift: int = 0, memory_mb: int = 1024, cpus: int = 1,
-        timeout_s: int = _TIMEOUT_S) -> Result:
+        timeout_s: int = _TIMEOUT_S, more: Path | None = None) -> Result:
     """Run a shell script in a virtual machine and return what came out.
 
     :param script: finds our programs as ``exp`` and the files in ``/data``;
         what it puts into ``/out`` is returned
     :param cpus: they take turns: with more than one, time tells nothing
     :param shift: an instruction takes 2 to the power of this, in ns
+    :param more: a cpio archive, to be unpacked in the root before all else
     :raises GuestError: if the script or a program in it failed
     """
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        _initrd(work, script, files or {})
+        _initrd(work, script, files or {}, more)
         disk = work / 'disk'
         with disk.open('wb') as file:
             file.truncate(DISK_MB << 20)
@@ -112,7 +113,7 @@ def _boot(work: Path, disk: Path, shift: int, memory_mb: int, cpus: int,
         'tcg,thread=single', '-icount', f'shift={shift},sleep=off', '-cpu',
         'max', '-smp', str(cpus), '-m', str(memory_mb), '-nographic', '-no-reboot',
         '-nodefaults', '-serial', 'stdio', '-kernel', str(kernel()),
-        '-initrd', str(work / 'initrd.gz'), '-drive',
+        '-initrd', str(work / 'initrd'), '-drive',
         f'file={disk},if=virtio,format=raw', '-append',
         'console=ttyS0 quiet panic=-1']
     try:
@@ -127,7 +128,8 @@ def _boot(work: Path, disk: Path, shift: int, memory_mb: int, cpus: int,
     return done.stdout.decode(errors='replace').replace('\r', '')
 
 
-def _initrd(work: Path, script: str, files: Mapping[str, bytes]) -> None:
+def _initrd(work: Path, script: str, files: Mapping[str, bytes],
+            more: Path | None) -> None:
     root = work / 'root'
     for name in ('bin', 'tools', 'proc', 'sys', 'dev', 'tmp', 'data'):
         (root / name).mkdir(parents=True)
@@ -140,8 +142,10 @@ def _initrd(work: Path, script: str, files: Mapping[str, bytes]) -> None:
     (root / 'experiment').write_text(script)
     for name, data in files.items():
         (root / 'data' / name).write_bytes(data)
+    if more:
+        shutil.copy(more, work / 'initrd')
     subprocess.run(['sh', '-c', 'find . | cpio -o -H newc --quiet | gzip -1 '
-                    f'> {work / "initrd.gz"}'], cwd=root, check=True)
+                    f'>> {work / "initrd"}'], cwd=root, check=True)
 
 
 def _compile(target: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from experiments import __main__ as command
 from experiments import guest
+from experiments import ims
 from experiments import orchestration
 from experiments import output
 from experiments import queueing
@@ -115,6 +116,35 @@ def test_a_refused_container_misses_all():
     assert by_level['C']['missed_all_percent'] == 50
     assert by_level['A']['refused'] == 0
     assert by_level['B']['nowhere'] == 1
+
+
+def left_behind(slower=1.0):
+    """What the guest leaves of an IMS: half of the CPU, noise makes slower."""
+    rows = {'quiet': 4.0, 'noise': 4.0 * slower}
+    files = {f'{name}.csv': '\n'.join([
+        'Date_ms;response_time_ms;rtd_no',
+        *(f'{at};{rows[name.split("-")[1]]};authentication'
+          for at in range(100))]).encode() for name in ims.PAPER_P99_US}
+    return files | {'use': '\n'.join(
+        f'{name} 500 100 1000' for name in ims.PAPER_P99_US).encode()}
+
+
+def test_round_trips_come_back_in_the_papers_time():
+    found = ims.cases(ims.read(left_behind(slower=1.5), 100))
+    assert found['fair-quiet'].p99 == pytest.approx(1000)
+    assert found['hcbs-noise'].load == 0.5
+    assert ims.change(found, 'hcbs') == pytest.approx(0.5)
+
+
+def test_a_registration_that_did_not_end_is_an_error():
+    with pytest.raises(guest.GuestError, match='100 of 101'):
+        ims.read(left_behind(), 101)
+
+
+def test_the_ims_guest_is_told_stretched_times():
+    told = ims.settings(10).splitlines()
+    assert {'RUNTIME=5600', 'PERIOD=8000', 'NOISE_C=24000',
+            'NOISE_T=400000', 'NOISE_RUNTIME=96000'} < set(told)
 
 
 def test_samples_are_measured_once_if_they_may_be_reused(tmp_path):

@@ -3,6 +3,7 @@
 #include "exp.h"
 
 static const struct program programs[] = {
+	{ "noise", noise_main },
 	{ "queueing", queueing_main },
 	{ "taskset", taskset_main },
 };
