@@ -43,12 +43,14 @@ class Case:
 
     :ivar times: round-trip times in µs of the paper's CPU, as they ended
     :ivar load: of the CPU, what the container used
+    :ivar noise: of the CPU, what the noisy tasks used
     :ivar client: of the CPU, what SIPp used, with its start and end
     """
 
     name: str
     times: statistics.Values
     load: float
+    noise: float
     client: float
 
     @property
@@ -122,14 +124,13 @@ def cases(kept: Mapping[str, statistics.Values]) -> dict[str, Case]:
     """Return the cases by name."""
     found = {}
     for name in PAPER_P99_US:
-        container, client, passed = kept[f'{name}-use']
-        found[name] = Case(name, kept[name], container / passed,
-                           client / passed)
+        *used, passed = kept[f'{name}-use']
+        found[name] = Case(name, kept[name], *(each / passed for each in used))
     return found
 
 
-HEADER = ['case', 'registrations', 'container_load', 'client_load', 'mean_us',
-          'median_us', 'p99_us', 'p99_ci95', 'p99_with_network_us',
+HEADER = ['case', 'registrations', 'container_load', 'noise_load', 'client_load',
+          'mean_us', 'median_us', 'p99_us', 'p99_ci95', 'p99_with_network_us',
           'p99_paper_us']
 
 
@@ -137,8 +138,8 @@ def row(case: Case) -> list[object]:
     """Return what the CSV has of one case."""
     interval = statistics.point_interval(
         case.series, lambda each: statistics.percentile_99(each.measured))
-    return [case.name, case.times.size, case.load, case.client,
-            statistics.mean(case.times), float(np.median(case.times)),
+    return [case.name, case.times.size, case.load, case.noise,
+            case.client, statistics.mean(case.times), float(np.median(case.times)),
             case.p99, interval.half, case.p99 + NETWORK_US,
             PAPER_P99_US[case.name]]
 

@@ -7,7 +7,7 @@
 # percent, of the container; COUNT, of registrations, and WARM_UP, of those before
 # them; CASES, such as "fair-quiet".
 # Leaves /out/CASE.csv, as SIPp writes it, and in /out/use a line for each case: CPU
-# time of the container and of SIPp, and time that passed, in ns.
+# time of the container, of the noise and of SIPp, and time that passed, in ns.
 
 root=/debian
 export PATH=/bin:/usr/bin:/usr/sbin
@@ -41,7 +41,7 @@ within() {
 	group=$1 priority=
 	shift
 	[ "$scheduler" = hcbs ] && priority="chroot $root chrt --rr --pid 50"
-	sh -c 'echo $$ > "/acct/$0/tasks"
+	sh -ec 'echo $$ > "/acct/$0/tasks"
 		echo $$ > "/cg/$0/tasks"
 		policy=$1
 		shift
@@ -98,11 +98,16 @@ uptime_ns() {
 	echo "${seconds%.*}${seconds#*.}0000000"
 }
 
+# use GROUP: the CPU time of a group so far, in ns; 0 if there is none.
+use() {
+	cat "/acct/$1/cpuacct.usage" 2>/dev/null || echo 0
+}
+
 # register COUNT: at INTERVAL ms per 1000. Sets USED, a line of what it took. SIPp
 # stands for another machine, so it must not wait.
 register() {
 	mkdir -p /acct/sipp
-	set -- "$1" "$(cat /acct/container/cpuacct.usage)" "$(uptime_ns)"
+	set -- "$1" "$(use container)" "$(use noise)" "$(uptime_ns)"
 	sh -c 'echo $$ > /acct/sipp/tasks; exec "$@"' sh chroot $root \
 		chrt --reset-on-fork --deadline --sched-runtime 900000 \
 		--sched-deadline 1000000 --sched-period 1000000 0 \
@@ -113,7 +118,7 @@ register() {
 		tail -n 30 /tmp/sipp.log /tmp/kamailio.log
 		exit 1
 	}
-	USED="$(($(cat /acct/container/cpuacct.usage) - $2)) $(cat /acct/sipp/cpuacct.usage) $(($(uptime_ns) - $3))"
+	USED="$(($(use container) - $2)) $(($(use noise) - $3)) $(use sipp) $(($(uptime_ns) - $4))"
 	rmdir /acct/sipp
 	echo "$1 registrations at 1000 in $INTERVAL ms: $USED"
 	mv $root/register_*_rtt.csv /tmp/rtt.csv

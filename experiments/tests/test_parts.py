@@ -126,13 +126,14 @@ def left_behind(slower=1.0):
         *(f'{at};{rows[name.split("-")[1]]};authentication'
           for at in range(100))]).encode() for name in ims.PAPER_P99_US}
     return files | {'use': '\n'.join(
-        f'{name} 500 100 1000' for name in ims.PAPER_P99_US).encode()}
+        f'{name} 500 240 100 1000' for name in ims.PAPER_P99_US).encode()}
 
 
 def test_round_trips_come_back_in_the_papers_time():
     found = ims.cases(ims.read(left_behind(slower=1.5), 100))
     assert found['fair-quiet'].p99 == pytest.approx(1000)
     assert found['hcbs-noise'].load == 0.5
+    assert found['hcbs-noise'].noise == 0.24
     assert ims.change(found, 'hcbs') == pytest.approx(0.5)
 
 
