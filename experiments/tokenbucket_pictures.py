@@ -38,7 +38,8 @@ def _figure_7(found: Sequence[Sequence[tokenbucket.Point]]) -> Any:
     for axis, title in zip(axes, TITLES.values(), strict=True):
         axis.set(yscale='log', ylabel=f'{title} (µs)')
     axes[0].set_title('E[z] = 2048 B, LD = 0.5, P = 2 ms, Q/P = 0.8')
-    axes[0].legend(loc='upper right', fontsize=9, ncols=3)
+    drawn.legend(*axes[0].get_legend_handles_labels(), ncols=3,
+                 loc='outside lower center', fontsize=9)
     axes[1].set(xlabel='average inter-arrival time 1/λ (µs)', xlim=(0, 2600))
     return drawn
 
