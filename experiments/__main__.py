@@ -15,8 +15,8 @@ EXPERIMENTS = {
     'queueing': 'OpenStack paper 6.2: Figure 6 and Table 3; 20 minutes',
     'tasksets': 'KubeDeadline 5.1: Figure 6; 5 minutes',
     'orchestration': 'RT-Kube V-B: Table III; 5 minutes',
-    'tokenbucket': 'OpenStack paper 6.3: Figure 7; 10 minutes',
-    'ims': 'OpenStack paper 6.4: Figure 8; 30 minutes',
+    'tokenbucket': 'OpenStack paper 6.3: Figure 7; 3 minutes',
+    'ims': 'OpenStack paper 6.4: Figure 8; 10 minutes',
 }
 
 
