@@ -23,14 +23,9 @@ from oslo_messaging.rpc import server as rpc_server
 import requests
 
 from nova_rt.tests import fake_kernel
+from nova_rt.tests.functional import killed
 
 _PAUSE_S = 1
-
-class Killed(BaseException):
-    """The service whose thread this is has been killed.
-
-    No exception that Nova handles: nothing is rolled back or cleaned up.
-    """
 
 
 class Messages(fixtures.Fixture):
@@ -191,7 +186,7 @@ class Messages(fixtures.Fixture):
         with self._changed:
             left = self._steps_left.get(manager)
             if left == 0:
-                raise Killed(manager)
+                raise killed.Killed(manager)
             if left:
                 self._steps_left[manager] = left - 1
 

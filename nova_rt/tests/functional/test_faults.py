@@ -9,7 +9,7 @@ from nova.compute import rpcapi
 
 from nova_rt import audit
 from nova_rt.tests.functional import cloud
-from nova_rt.tests.functional import messages
+from nova_rt.tests.functional import killed
 
 
 class FaultsTestCase(cloud.CloudTestCase):
@@ -177,7 +177,7 @@ class TestMovesThatFail(FaultsTestCase):
         self._resize_server(self.server, self.large)
         with mock.patch.object(
                 self.computes['host2'].manager.rt, '_drop_move_claim',
-                side_effect=messages.Killed) as died:
+                side_effect=killed.Killed) as died:
             self.api.post_server_action(
                 self.server['id'], {'revertResize': None})
             self.eventually(died.assert_called_once)
