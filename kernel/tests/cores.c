@@ -20,13 +20,6 @@
 
 static volatile unsigned int *rounds;
 static pid_t pids[NR_TASKS];
-static unsigned int seed;
-
-static unsigned int rnd(unsigned int n)
-{
-	seed = seed * 1103515245 + 12345;
-	return (seed >> 16) % n;
-}
 
 /* Round robin at one priority: nobody starves but by the scheduler's fault. */
 static void start(unsigned int i)

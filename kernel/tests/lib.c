@@ -228,6 +228,14 @@ void *shared(size_t size)
 	return p;
 }
 
+unsigned int seed;
+
+unsigned int rnd(unsigned int n)
+{
+	seed = seed * 1103515245 + 12345;
+	return (seed >> 16) % n;
+}
+
 int run_program(const struct program *programs, int n, int argc, char **argv)
 {
 	int i;

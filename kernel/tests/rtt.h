@@ -41,6 +41,10 @@ void die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 /* The kernel cannot be asked this: not a failure. */
 void skip(const char *why) __attribute__((noreturn));
 
+/* At random, from 0 to n - 1: the same with the same seed. */
+extern unsigned int seed;
+unsigned int rnd(unsigned int n);
+
 /* Groups are named by their path under the cgroup mount, "" is the root. */
 bool cg_is_v2(void);
 bool cg_has(const char *file);

@@ -23,13 +23,6 @@ static struct {
 	unsigned int steps;
 	volatile bool stop;
 } *run;
-static unsigned int seed;
-
-static unsigned int rnd(unsigned int n)
-{
-	seed = seed * 1103515245 + 12345;
-	return (seed >> 16) % n;
-}
 
 static void name_of(unsigned int g, char *name)
 {

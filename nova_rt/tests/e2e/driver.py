@@ -145,10 +145,14 @@ class User:
 
         :raises AssertionError: if it is another one; with the fault.
         """
-        shown = until(lambda: self.at_rest(server),
-                      f'server {server} settles', self.patience)
+        shown = self.rested(server)
         assert shown.status == status, shown.fault
         return shown
+
+    def rested(self, server: str) -> openstack.compute.v2.server.Server:
+        """Wait until no task is under way, whatever the status then is."""
+        return until(lambda: self.at_rest(server),
+                     f'server {server} settles', self.patience)
 
     def at_rest(self, server: str
                 ) -> openstack.compute.v2.server.Server | None:

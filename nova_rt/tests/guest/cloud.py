@@ -34,16 +34,13 @@ class User(driver.User):
                             self.patience, pause=5)
 
     def _booted(self, flavor, image):
-        asked = self.ask(flavor, image).id
-        driver.until(lambda: self.at_rest(asked), f'server {asked} settles',
-                     self.patience)
-        shown = self.show(asked)
+        shown = self.rested(self.ask(flavor, image).id)
         if shown.status == 'ACTIVE':
             return shown
         # What was being built when a service ended gets no fault from Nova.
         assert 'No valid host' in (shown.fault or {}).get(
             'message', 'No valid host'), shown.fault
-        self.delete(asked)
+        self.delete(shown.id)
         return None
 
     def container(self, server, seconds=0, *beside):
