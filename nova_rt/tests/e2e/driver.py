@@ -15,11 +15,16 @@ import openstack.exceptions
 import sqlalchemy
 
 from demo import kernel as demo_kernel
+from demo import picture
 from nova_rt import shares
 from nova_rt.virt.cgroup import dialect
 from stack import cloud as stack_cloud
 
 PATIENCE = 120.0  # seconds
+# Whole periods of 100 and of 200 ms, and enough of them to see a hundredth.
+WINDOW_S = 6.0
+WINDOWS = 3
+ONE_POINT = 0.01
 MICROVERSION = '2.100'
 
 
@@ -48,6 +53,24 @@ def until(condition: Callable[[], Any], what: str,
         if time.monotonic() > deadline:
             raise TimeoutError(f'Not within {patience:.0f} s: {what}')
         time.sleep(pause)
+
+
+def assert_gets_its_shares(container: demo_kernel.Container) -> None:
+    """Hold that the hogs in a container get what is reserved, not more.
+
+    One of three windows must be within a hundredth: where this machine
+    itself stands still for a moment, a window lacks that time, and nothing
+    on it can give it back.
+
+    :raises AssertionError: if none is.
+    """
+    seen = []
+    for _ in range(WINDOWS):
+        got = demo_kernel.measure([container], WINDOW_S)
+        if picture.farthest([container], got) < ONE_POINT:
+            return
+        seen.append(got[container.server])
+    raise AssertionError(f'{container.shares} are reserved, got {seen}')
 
 
 class Flavors:

@@ -3,13 +3,7 @@
 
 import pytest
 
-from demo import kernel as demo_kernel
-from demo import picture
 from nova_rt.tests.e2e import driver
-
-# Whole periods of 200 ms, and enough of them to see a hundredth.
-WINDOW_S = 6.0
-ONE_POINT = 0.01
 
 
 def test_a_container_gets_runtime_and_period_of_its_flavor(
@@ -36,9 +30,7 @@ def test_a_container_is_confined_to_as_many_pcpus_as_it_has_vcpus(
 @pytest.mark.parametrize('image', ['busybox-hog', 'busybox-hog-rr'])
 def test_a_hog_inside_gets_the_share_that_is_reserved(user, flavors, image):
     server = user.boot(flavors(60_000), image)
-    container = user.container(server.id)
-    got = demo_kernel.measure([container], WINDOW_S)
-    assert picture.farthest([container], got) < ONE_POINT
+    driver.assert_gets_its_shares(user.container(server.id))
 
 
 def test_init_starts_under_the_policy_that_the_flavor_names(user, flavors):
