@@ -213,9 +213,17 @@ void set_cpu(pid_t pid, int cpu)
 		die("sched_setaffinity %d: %s", cpu, strerror(errno));
 }
 
+static int cpus;
+
+/* Once, at the start: it is in sysfs, where one waits for CPUs that come or go. */
+__attribute__((constructor)) static void count_cpus(void)
+{
+	cpus = sysconf(_SC_NPROCESSORS_CONF);
+}
+
 int nr_cpus(void)
 {
-	return sysconf(_SC_NPROCESSORS_CONF);
+	return cpus;
 }
 
 void *shared(size_t size)
