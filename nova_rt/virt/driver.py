@@ -17,6 +17,7 @@ from nova_rt.virt import domain_xml
 from nova_rt.virt import host
 from nova_rt.virt import inventory
 from nova_rt.virt import root_disk
+from nova_rt.virt import vif
 from nova_rt.virt.cgroup import tree as cgroup_tree
 
 LOG = logging.getLogger(__name__)
@@ -39,6 +40,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         if CONF.rt.hcbs_scheduler_available:
             _check_offer()
         self.reservations = host.ReservationHost.open(CONF)
+        if CONF.libvirt.virt_type == 'lxc':
+            self.vif_driver = vif.ContainerVIFDriver(self._host)
         # What a domain says is read and applied, or changed and applied.
         self._copies = threading.Lock()
 
