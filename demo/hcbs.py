@@ -6,6 +6,7 @@ containers, that real OpenStack services create.
 """
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
 from demo.frame import Demo
@@ -39,10 +40,13 @@ TOLERANCE = 0.01  # one percentage point
 EXACT = 0.002  # the same where time is deterministic
 
 
-def why_not() -> str:
-    """Return why this mode is not possible here, '' if it is."""
+def why_not(more: Sequence[str] = ()) -> str:
+    """Return why nodes are not possible here, '' if they are.
+
+    :param more: what the stack has besides, see ``stack.services.MORE``.
+    """
     try:
-        host.check(nodes=True)
+        host.check(more, nodes=True)
     except StackError as why:
         return str(why)
     return ''

@@ -129,7 +129,7 @@ def status(args: argparse.Namespace) -> int:
 def outside(args: argparse.Namespace) -> int:
     """Run a command outside of the cloud; return its exit status."""
     site = Site.of(RunDir(args.run_dir))
-    if 'network' not in site.more:
+    if not site.has_network:
         raise StackError('This stack was started without "--with network".')
     command = openvswitch.outside(site, *args.words)
     return subprocess.run(command, check=False).returncode

@@ -70,16 +70,12 @@ def check(more: Iterable[str] = (), nodes: bool = False) -> None:
         raise StackError(
             f'Debian packages are missing: {" ".join(sorted(missing))}; '
             'install them with apt-get, or use "make demo", which does.')
-    if nodes:
-        if 'network' in more:
-            raise StackError(
-                'The compute nodes in virtual machines have no Neutron yet: '
-                'leave out --nodes or --with network.')
-        return
     if 'network' in more and BRIDGE.exists():
         raise StackError(
             f'This machine has a bridge {BRIDGE.name} already: stop what '
             'switches there, the stack needs the name for itself.')
+    if nodes:
+        return
     busy = [str(path) for path in machine_groups() if _has_processes(path)]
     if busy:
         raise StackError(

@@ -56,6 +56,11 @@ class Site:
                    nodes=started.get('nodes', 0))
 
     @property
+    def has_network(self) -> bool:
+        """Whether Neutron is real."""
+        return 'network' in self.more
+
+    @property
     def password(self) -> str:
         """The one password of this stack, made at its start."""
         return str(self.rundir.site()['password'])

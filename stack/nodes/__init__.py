@@ -4,6 +4,8 @@
 from stack.nodes.compute import NodeCompute
 from stack.nodes.machine import Machine
 from stack.nodes.machine import NodeImage
+from stack.nodes.network import NodeAgent
+from stack.nodes.network import Wire
 from stack.service import Service
 from stack.service import Site
 
@@ -14,5 +16,6 @@ MOST = 2
 def services(site: Site) -> list[Service]:
     """Return the parts of all nodes that the site has."""
     machines = [Machine(site, number + 1) for number in range(site.nodes)]
+    parts = [NodeCompute, *((Wire, NodeAgent) if site.has_network else ())]
     return [NodeImage(site), *machines,
-            *(NodeCompute(site, machine) for machine in machines)]
+            *(part(site, machine) for part in parts for machine in machines)]

@@ -23,7 +23,8 @@ class NodeCompute(Service):
         self.name = f'{machine.name}-compute'
         self.needs = (
             machine.name, 'nova-api', 'catalogue', 'placement', 'images',
-            'nova-scheduler', 'nova-conductor')
+            'nova-scheduler', 'nova-conductor',
+            *((f'{machine.name}-agent',) if site.has_network else ()))
 
     def start(self) -> None:
         """Wait for it; see base class."""

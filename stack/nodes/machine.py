@@ -16,6 +16,7 @@ from stack.service import Site
 ROOT = Path(__file__).parents[2]
 CPUS = 4
 MEMORY_MIB = 1024
+NETWORK_MIB = 512  # more, for Neutron's agent and Open vSwitch
 # Where QEMU's user network lets a guest see the loopback of its host.
 HOST = '10.0.2.2'
 ON_CONSOLE = (
@@ -35,7 +36,7 @@ class NodeImage(Service):
 
     def prepare(self) -> None:
         """Build what is not there yet; log/node-*.log tells how far it is."""
-        self._make('kernel', ROOT / 'kernel' / 'build', 'hcbs')
+        self._make('kernel', ROOT / 'kernel' / 'build', 'node')
         pins = self.site.rundir.data / 'node-requirements.txt'
         share.write_pins(pins)
         self._make('filesystem', ROOT / 'kernel' / 'guest' / 'image', pins)
@@ -67,6 +68,10 @@ class Machine(Service):
         self.number = number
         self.name = f'node-{number}'
         self.folder = site.rundir.data / self.name
+        # The device that is the other end of its third card.
+        self.tap = f'tap-{self.name}'
+        if site.has_network:
+            self.needs = (f'{self.name}-wire',)
 
     def prepare(self) -> None:
         """Make the disk, an overlay, and the folder that the node mounts."""
@@ -89,7 +94,7 @@ class Machine(Service):
         return (
             'qemu-system-x86_64', '-name', self.name, '-machine', 'q35',
             *self.timing, '-cpu', 'max', '-smp', str(CPUS),
-            '-m', str(MEMORY_MIB), '-nodefaults', '-display', 'none',
+            '-m', str(self._memory_mib), '-nodefaults', '-display', 'none',
             '-serial', 'stdio',
             '-uuid', str(uuid.uuid5(uuid.NAMESPACE_DNS, self.name)),
             '-kernel', str((self.site.rundir.data / 'node-kernel').resolve()),
@@ -105,7 +110,17 @@ class Machine(Service):
             '-device', 'virtio-net-pci,netdev=lan,romfile=,'
                        f'mac=52:54:00:00:01:{self.number:02x}',
             '-device', 'virtio-rng-pci',
+            *self._third_card(),
         )
+
+    def _third_card(self) -> Sequence[str]:
+        if not self.site.has_network:
+            return ()
+        # The node completes what it sends: no header says what is left to do.
+        return ('-netdev', f'tap,id=provider,ifname={self.tap},script=no,'
+                           'downscript=no,vnet_hdr=off',
+                '-device', 'virtio-net-pci,netdev=provider,romfile=,'
+                           f'mac=52:54:00:00:02:{self.number:02x}')
 
     def ready(self) -> bool:
         """Whether its ssh server greets."""
@@ -166,6 +181,10 @@ class Machine(Service):
         identity = uuid.uuid5(uuid.NAMESPACE_DNS, f'machine-{self.name}')
         return (f'{ON_CONSOLE} systemd.hostname={self.name} '
                 f'systemd.machine_id={identity.hex}')
+
+    @property
+    def _memory_mib(self) -> int:
+        return MEMORY_MIB + (NETWORK_MIB if self.site.has_network else 0)
 
     @property
     def _disk(self) -> Path:

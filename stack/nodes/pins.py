@@ -8,8 +8,8 @@ from importlib import metadata
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-# pytest runs the conformance tests on the node's kernel.
-ROOTS = ('nova-rt', 'pytest')
+# Neutron for its agent; pytest runs the conformance tests on the node's kernel.
+ROOTS = ('nova-rt', 'neutron', 'pytest')
 # nova-rt comes as the tree has it, at every start of a node.
 LEFT_OUT = frozenset({'nova-rt'})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder that a node mounts: nova-rt as the tree has it, and nova.conf.
+"""The folder that a node mounts: nova-rt as the tree has it, configurations.
 
 What the file system of all nodes expects in it is told in kernel/guest/image.
 """
@@ -13,6 +13,7 @@ import nova_rt
 from stack import ini
 from stack.nodes import pins
 from stack.service import Site
+from stack.services import neutron
 from stack.services import nova
 
 SOURCES = Path(nova_rt.__file__).parent
@@ -26,10 +27,12 @@ from nova_rt.cmd.{} import main
 sys.exit(main())
 """
 STATE = '/var/lib/nova'
-PRIVSEP = 'privsep-helper --config-file /etc/nova/nova.conf'
-# Nothing that a compute service needs or may know.
+PRIVSEP = 'privsep-helper --config-file '
+NOVA_CONF = '/etc/nova/nova.conf'
+NEUTRON_CONF = '/srv/node/etc/neutron/neutron.conf'
+# Nothing that what runs on a node needs or may know.
 LEFT_OUT = ('api', 'api_database', 'database', 'keystone_authtoken', 'wsgi',
-            'filter_scheduler', 'scheduler', 'conductor')
+            'filter_scheduler', 'scheduler', 'conductor', 'nova')
 
 
 def write_pins(path: Path) -> None:
@@ -48,13 +51,16 @@ def write_programs(site: Site, folder: Path) -> None:
 
 def write_configuration(
         site: Site, folder: Path, name: str, host: str) -> None:
-    """Write nova.conf and the keys.
+    """Write nova.conf, with a network neutron.conf, and the keys.
 
     :param name: of the node.
     :param host: where the node finds what the host has on its loopback.
     """
     ini.write(folder / 'etc' / 'nova' / 'nova.conf',
               configuration(site, name, host))
+    if site.has_network:
+        ini.write(folder / 'etc' / 'neutron' / 'neutron.conf',
+                  network_configuration(site, name, host))
     shutil.copy(key(site), folder / 'key')
     shutil.copy(f'{key(site)}.pub', folder / 'authorized_keys')
 
@@ -71,7 +77,7 @@ def key(site: Site) -> Path:
 def configuration(
         site: Site, name: str, host: str) -> dict[str, dict[str, object]]:
     """Return nova.conf of a node."""
-    helper = {'helper_command': PRIVSEP}
+    helper = {'helper_command': PRIVSEP + NOVA_CONF}
     merged = ini.merged(nova.configuration(site), {
         'DEFAULT': {'host': name, 'my_ip': address(name),
                     'state_path': STATE,
@@ -85,15 +91,34 @@ def configuration(
             'nova_sys_admin', 'privsep_osbrick', 'vif_plug_ovs_privileged',
             'vif_plug_linux_bridge_privileged'), helper),
     })
-    return {
-        section: {option: _seen_from_inside(value, host)
-                  for option, value in options.items()}
-        for section, options in merged.items() if section not in LEFT_OUT}
+    return _of_a_node(merged, host)
+
+
+def network_configuration(
+        site: Site, name: str, host: str) -> dict[str, dict[str, object]]:
+    """Return neutron.conf of a node, for its agent."""
+    helper = {'helper_command': PRIVSEP + NEUTRON_CONF}
+    state = '/var/lib/neutron'
+    return _of_a_node(ini.merged(neutron.configuration(site), {
+        'DEFAULT': {'host': name, 'state_path': state},
+        'oslo_concurrency': {'lock_path': f'{state}/lock'},
+        # The kernel's.
+        'ovs': {'datapath_type': 'system'},
+        **dict.fromkeys(neutron.HELPERS, helper),
+    }), host)
 
 
 def address(name: str) -> str:
     """Return a node's address in the network of the nodes."""
     return f'192.168.61.{name.rpartition("-")[2]}'
+
+
+def _of_a_node(sections: ini.Sections,
+               host: str) -> dict[str, dict[str, object]]:
+    return {
+        section: {option: _seen_from_inside(value, host)
+                  for option, value in options.items()}
+        for section, options in sections.items() if section not in LEFT_OUT}
 
 
 def _seen_from_inside(value: object, host: str) -> object:

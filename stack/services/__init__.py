@@ -58,8 +58,8 @@ MORE: dict[str, tuple[type[Service], ...]] = {
         HeatSchema, HeatIdentity, HeatApi, HeatEngine, TackerSchema,
         TackerIdentity, TackerServer, TackerConductor, Vim),
     'network': (
-        OvsDatabase, OpenVSwitch, PortsUp, NeutronSchema, Neutron,
-        NeutronRpc, OvsAgent, DhcpAgent, Networks),
+        MountNamespace, OvsDatabase, OpenVSwitch, PortsUp, NeutronSchema,
+        Neutron, NeutronRpc, OvsAgent, DhcpAgent, Networks),
 }
 
 

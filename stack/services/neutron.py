@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import datetime
 from pathlib import Path
 import sys
+from typing import Any
 
 from stack import ini
 from stack.service import Service
@@ -57,13 +58,13 @@ def _server(site: Site) -> dict[str, dict[str, object]]:
 def _ml2() -> dict[str, dict[str, object]]:
     return {
         'ml2': {
-            'type_drivers': 'flat,vxlan',
-            'tenant_network_types': 'vxlan',
+            'type_drivers': 'flat,vlan',
+            'tenant_network_types': 'vlan',
             'mechanism_drivers': 'openvswitch',
             'extension_drivers': 'port_security',
         },
         'ml2_type_flat': {'flat_networks': PHYSICAL},
-        'ml2_type_vxlan': {'vni_ranges': '1:1000'},
+        'ml2_type_vlan': {'network_vlan_ranges': f'{PHYSICAL}:1:1000'},
         'securitygroup': {'firewall_driver': 'openvswitch'},
     }
 
@@ -78,7 +79,6 @@ def _agents(site: Site) -> dict[str, dict[str, object]]:
             'enable_metadata_network': False,
         },
         'agent': {
-            'tunnel_types': 'vxlan',
             # Everything runs as root already.
             'root_helper': '',
             'report_interval': 2,
@@ -86,12 +86,23 @@ def _agents(site: Site) -> dict[str, dict[str, object]]:
         'ovs': {
             'bridge_mappings': f'{PHYSICAL}:{openvswitch.PROVIDER}',
             'datapath_type': 'netdev',
-            'local_ip': '127.0.0.1',
             'of_listen_port': site.port('openflow'),
             'ovsdb_connection': openvswitch.SOCKET,
         },
         **{section: {'helper_command': helper} for section in HELPERS},
     }
+
+
+def agents(site: Site, binary: str, host: str = '') -> list[dict[str, Any]]:
+    """Return what Neutron says about agents.
+
+    :param host: only those of this host.
+    """
+    where = f'&host={host}' if host else ''
+    found: list[dict[str, Any]] = keystone.connect(site).get(
+        f'/v2.0/agents?binary={binary}{where}',
+        endpoint_filter={'service_type': 'network'}).json()['agents']
+    return found
 
 
 def conf(site: Site) -> str:
@@ -166,14 +177,11 @@ class NeutronAgent(NeutronProcess):
 
     def ready(self) -> bool:
         """Whether it reported to Neutron since its start."""
-        listed = keystone.connect(self.site).get(
-            f'/v2.0/agents?binary={self.name}',
-            endpoint_filter={'service_type': 'network'}).json()['agents']
         return any(
             datetime.datetime.fromisoformat(each['heartbeat_timestamp'])
             .replace(tzinfo=datetime.UTC) >= self._started.replace(
                 microsecond=0)
-            for each in listed)
+            for each in agents(self.site, self.name))
 
 
 class OvsAgent(NeutronAgent):

@@ -104,9 +104,11 @@ class User:
     """An ordinary user of the cloud, and the kernel under her servers.
 
     :param names: gives each server its name.
+    :ivar networks: what her servers are connected to, as the API wants it.
     """
 
     patience = PATIENCE  # seconds that one of her requests may take
+    networks: str | list[dict[str, str]] = 'none'
 
     def __init__(self, cloud: openstack.connection.Connection,
                  operator: openstack.connection.Connection,
@@ -145,7 +147,7 @@ class User:
     def _wanted(self, flavor: str, image: str) -> dict[str, Any]:
         return {'name': next(self._names), 'flavorRef': flavor,
                 'imageRef': self.cloud.image.find_image(image).id,
-                'networks': 'none'}
+                'networks': self.networks}
 
     def _post(self, body: dict[str, Any]) -> dict[str, Any]:
         answer = self.cloud.compute.post(

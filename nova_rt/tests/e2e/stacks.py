@@ -35,7 +35,7 @@ def running(name: str, more: Sequence[str] = (), nodes: int = 0,
     if given:
         yield stack_cloud.Cloud(service.Site.of(rundir.RunDir(given)))
         return
-    reason = hcbs.why_not() if nodes else real.why_not()
+    reason = hcbs.why_not(more) if nodes else real.why_not()
     if reason:
         pytest.skip(reason)
     stack_main.interruptible()

@@ -18,7 +18,7 @@ from nova_rt.tests.guest import cloud as guest_cloud
 @pytest.fixture(scope='session')
 def stack():
     """A real OpenStack whose compute nodes are virtual machines."""
-    with stacks.running('guest', nodes=2) as cloud:
+    with stacks.running('guest', more=['network'], nodes=2) as cloud:
         yield cloud
 
 

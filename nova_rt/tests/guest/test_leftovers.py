@@ -2,6 +2,7 @@
 """Nothing is left on the machine of nodes, however their stack ends."""
 
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from stack import procfs
 from stack import rundir
 from stack import service
 
+NODES_DEVICE = pathlib.Path('/sys/class/net/tap-node-1')
+
 
 def names_of_qemu(site):
     """Return the command of each virtual machine of a stack."""
@@ -25,8 +28,8 @@ def names_of_qemu(site):
 @pytest.fixture
 def site(tmp_path_factory):
     """The site of a stack that is to have one node."""
-    if hcbs.why_not():
-        pytest.skip(hcbs.why_not())
+    if reason := hcbs.why_not(['network']):
+        pytest.skip(reason)
     return service.Site(rundir.RunDir(tmp_path_factory.mktemp('s')))
 
 
@@ -35,7 +38,8 @@ def launcher(site):
     """The process that starts that stack; its node boots."""
     process = subprocess.Popen(
         [sys.executable, '-m', 'stack', '--run-dir',
-         os.fspath(site.rundir.path), 'up', '--nodes', '1'],
+         os.fspath(site.rundir.path), 'up', '--nodes', '1',
+         '--with', 'network'],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         driver.until(lambda: names_of_qemu(site), 'a node boots',
@@ -48,7 +52,8 @@ def launcher(site):
 
 
 def check_that_nothing_is_left(site):
-    """Only the logs stay, and no process."""
+    """Only the logs stay, no process and no network device."""
+    assert not NODES_DEVICE.exists()
     assert site.processes.marked() == []
     assert [each.name for each in site.rundir.path.iterdir()] == ['log']
 

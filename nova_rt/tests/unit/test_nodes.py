@@ -42,8 +42,17 @@ def test_a_node_is_reached_at_an_address_of_its_own(configuration):
     assert configuration['DEFAULT']['host'] == 'node-2'
 
 
+def test_a_nodes_agent_switches_in_the_kernel_and_knows_no_password_of_users(
+        site):
+    configuration = share.network_configuration(site, 'node-2', HOST)
+    assert configuration['DEFAULT']['host'] == 'node-2'
+    assert configuration['ovs']['datapath_type'] == 'system'
+    assert f'@{HOST}:' in configuration['DEFAULT']['transport_url']
+    assert not {'database', 'keystone_authtoken', 'nova'} & set(configuration)
+
+
 def test_pins_are_exact_and_leave_out_what_the_tree_has():
-    found = dict(pin.split('==') for pin in pins.pins())
+    found = dict(pin.split('==') for pin in pins.pins(('nova-rt', 'pytest')))
     assert found['nova'].startswith('34.')
     # Of the extra that Nova asks of oslo.service.
     assert 'cotyledon' in found

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from nova_rt.tests import documentation
+from nova_rt.tests.e2e import network
 from stack.services import neutron
-from tacker_rt.tests.e2e import network
 from tacker_rt.tests.e2e import packages
 
 DEPLOYMENT = 'doc/source/mano/deploy.rst'

@@ -7,10 +7,11 @@ import subprocess
 
 import pytest
 
+from demo import kernel as demo_kernel
 from nova_rt.tests.e2e import driver
+from nova_rt.tests.e2e import network
 from stack import devices
 from stack.services import openvswitch
-from tacker_rt.tests.e2e import network
 from tacker_rt.tests.e2e.test_lifecycle import USER_DATA
 
 DEVICE = 'nova-rt-test'
@@ -26,35 +27,35 @@ def vnf(operator):
     return vnf
 
 
-@pytest.fixture
-def let_in(user):
-    """Lets what comes by a protocol into the user's default security group."""
-    rules = []
-
-    def rule(protocol):
-        rules.append(user.run(
-            f'security group rule create default --protocol {protocol} '
-            '-f value -c id'))
-    yield rule
-    for rule in rules:
-        user.run(f'security group rule delete {rule}')
-
-
 def test_a_vnfs_containers_answer_each_other_and_whom_a_rule_lets_in(
-        vnf, observer, stack, let_in):
+        vnf, observer, stack, user):
     (served,), (plain,) = vnf.servers('VDU_RT'), vnf.servers('VDU_PLAIN')
     addresses = observer.addresses(served)
-    network.inside(observer, plain).reaches(
-        addresses['inside'], network.SECOND)
-    network.inside(observer, served).reaches(
+    inside(observer, plain).reaches(addresses['inside'], network.SECOND)
+    inside(observer, served).reaches(
         observer.addresses(plain)['inside'], network.FIRST)
     outside = network.outside(stack)
     assert not outside.pings(addresses['outside'])
     assert outside.asks(addresses['outside'], network.FIRST) is None
-    let_in('icmp')
-    let_in('tcp')
-    outside.reaches(addresses['outside'], network.FIRST)
-    assert not outside.pings(addresses['inside'])
+    with network.let_in(user.cloud, 'icmp', 'tcp'):
+        outside.reaches(addresses['outside'], network.FIRST)
+        assert not outside.pings(addresses['inside'])
+
+
+def inside(observer, server):
+    """Return the network of a server's container."""
+    group = demo_kernel.ACCOUNTING / observer.container(server).group
+    init = next(
+        pid for pid in (group / 'cgroup.procs').read_text().split()
+        if is_init(pid))
+    return network.Place('nsenter', f'--net=/proc/{init}/ns/net')
+
+
+def is_init(pid):
+    """Whether a process is the first in its namespace, as that counts them."""
+    status = pathlib.Path('/proc', pid, 'status').read_text().splitlines()
+    seen = next(line for line in status if line.startswith('NSpid:'))
+    return seen.split()[-1] == '1'
 
 
 @pytest.fixture

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who answers whom: from containers, and from outside of the cloud."""
 
-from collections.abc import Sequence
-import pathlib
+from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
 import subprocess
 
-from demo import kernel as demo_kernel
+import openstack
+
 from nova_rt.tests.e2e import driver
 from stack import cloud as stack_cloud
 from stack.services import openvswitch
-from tacker_rt.tests.e2e import servers
+
+# Runs a command, whatever its exit status, and captures what it prints.
+Run = Callable[..., 'subprocess.CompletedProcess[str]']
 
 # The port of a server, as its container has it: the images bring it up, and
 # answer there with its address.
@@ -20,10 +24,12 @@ class Place:
     """Where commands run: a container, or the outside.
 
     :param prefix: what goes before a command to run it there.
+    :param run: runs a command on the container's host.
     """
 
-    def __init__(self, prefix: Sequence[str]) -> None:
+    def __init__(self, *prefix: str, run: Run | None = None) -> None:
         self._prefix = prefix
+        self._run_on_host = run or _run_here
 
     def pings(self, address: str) -> bool:
         """Whether an address answers a ping within a second."""
@@ -43,28 +49,31 @@ class Place:
                      f'{address} answers over TCP with its own address')
 
     def _run(self, *command: str) -> str | None:
-        done = subprocess.run(
-            (*self._prefix, 'timeout', '3', 'busybox', *command),
-            capture_output=True, text=True, check=False)
+        done = self._run_on_host(
+            *self._prefix, 'timeout', '3', 'busybox', *command)
         return None if done.returncode else done.stdout.strip()
+
+
+def _run_here(*command: str) -> 'subprocess.CompletedProcess[str]':
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def outside(stack: stack_cloud.Cloud) -> Place:
     """Return the outside of a stack."""
-    return Place(openvswitch.outside(stack.site))
+    return Place(*openvswitch.outside(stack.site))
 
 
-def inside(observer: servers.Observer, server: str) -> Place:
-    """Return the network of a server's container."""
-    group = demo_kernel.ACCOUNTING / observer.container(server).group
-    init = next(
-        pid for pid in (group / 'cgroup.procs').read_text().split()
-        if _is_init(pid))
-    return Place(('nsenter', f'--net=/proc/{init}/ns/net'))
-
-
-def _is_init(pid: str) -> bool:
-    """Whether a process is the first in its namespace, as that counts them."""
-    status = pathlib.Path('/proc', pid, 'status').read_text().splitlines()
-    seen = next(line for line in status if line.startswith('NSpid:'))
-    return seen.split()[-1] == '1'
+@contextlib.contextmanager
+def let_in(user: openstack.connection.Connection,
+           *protocols: str) -> Iterator[None]:
+    """Let protocols into the user's default security group for a while."""
+    project = user.current_project_id
+    group = user.network.find_security_group('default', project_id=project)
+    rules = [user.network.create_security_group_rule(
+        security_group_id=group.id, direction='ingress', ether_type='IPv4',
+        protocol=protocol) for protocol in protocols]
+    try:
+        yield
+    finally:
+        for rule in rules:
+            user.network.delete_security_group_rule(rule)
