@@ -11,6 +11,7 @@ import pytest
 
 from demo import hcbs
 from nova_rt.tests.e2e import driver
+from nova_rt.tests.guest import full
 from stack import cloud as stack_cloud
 from stack import procfs
 from stack import rundir
@@ -58,6 +59,7 @@ def check_that_nothing_is_left(site):
     assert [each.name for each in site.rundir.path.iterdir()] == ['log']
 
 
+@full.only
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_a_stack_that_is_interrupted_while_its_node_boots_leaves_nothing(
         site, launcher, number):
@@ -66,6 +68,7 @@ def test_a_stack_that_is_interrupted_while_its_node_boots_leaves_nothing(
     check_that_nothing_is_left(site)
 
 
+@full.only
 def test_a_stack_whose_launcher_was_killed_is_given_back_by_down(
         site, launcher):
     launcher.kill()

@@ -5,6 +5,9 @@ from openstack import exceptions
 import pytest
 
 from nova_rt.tests.e2e import driver
+from nova_rt.tests.guest import full
+
+pytestmark = full.only
 
 
 @pytest.fixture(autouse=True)

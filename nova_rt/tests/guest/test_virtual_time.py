@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The containers of the paper where time does not depend on the machine."""
 
-import os
-
 import pytest
 
 from demo import hcbs
+from nova_rt.tests.guest import full
 from stack.nodes import alone
 
 
-@pytest.mark.skipif(not os.environ.get('FULL'),
-                    reason='takes minutes: FULL=1 runs it')
+@full.only
 def test_each_gets_what_is_reserved_within_a_fifth_of_a_point(
         tmp_path_factory):
     if hcbs.why_not():
