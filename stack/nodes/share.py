@@ -100,7 +100,9 @@ def network_configuration(
     helper = {'helper_command': PRIVSEP + NEUTRON_CONF}
     state = '/var/lib/neutron'
     return _of_a_node(ini.merged(neutron.configuration(site), {
-        'DEFAULT': {'host': name, 'state_path': state},
+        'DEFAULT': {'host': name, 'state_path': state,
+                    # An emulated processor is slow.
+                    'rpc_response_timeout': 180},
         'oslo_concurrency': {'lock_path': f'{state}/lock'},
         # The kernel's.
         'ovs': {'datapath_type': 'system'},
