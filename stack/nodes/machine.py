@@ -27,9 +27,10 @@ ON_CONSOLE = (
 
 
 class NodeImage(Service):
-    """The kernel and the file system that all nodes start from.
+    """What all nodes have in common: kernel, file system, and the key to them.
 
-    Both are kept, by what they are made of, below ``~/.cache/nova-rt``.
+    The former two are kept, by what they are made of, below
+    ``~/.cache/nova-rt``.
     """
 
     name = 'node-image'
@@ -39,6 +40,7 @@ class NodeImage(Service):
         self._make('kernel', ROOT / 'kernel' / 'build', 'node')
         pins = self.site.rundir.data / 'node-requirements.txt'
         share.write_pins(pins)
+        share.make_key(self.site)
         self._make('filesystem', ROOT / 'kernel' / 'guest' / 'image', pins)
 
     def _make(self, what: str, *command: object) -> None:

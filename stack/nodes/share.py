@@ -66,12 +66,14 @@ def write_configuration(
 
 
 def key(site: Site) -> Path:
-    """Return the key for the nodes; made when it is asked for first."""
-    path = site.rundir.data / 'node-key'
-    if not path.exists():
-        site.processes.run('node-key', (
-            'ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', str(path)))
-    return path
+    """Return the path of the key for the nodes."""
+    return site.rundir.data / 'node-key'
+
+
+def make_key(site: Site) -> None:
+    """Make the key for the nodes, once for all of them."""
+    site.processes.run('node-key', (
+        'ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', str(key(site))))
 
 
 def configuration(
