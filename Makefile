@@ -16,9 +16,9 @@ demo:  ## run the demo (KEEP=1: leave it running; MODE=embedded|real|hcbs)
 	@.venv/bin/tox run -q -e nova,demo -- --mode $(MODE) $(if $(KEEP),--keep)
 
 test:  ## run all tests; the last line counts them
-	@PYTHON=$(PYTHON) tools/prepare stack docs
+	@PYTHON=$(PYTHON) tools/prepare stack guest docs
 	@.venv/bin/python tools/run-tests pep8 mypy unit tacker functional kolla e2e \
-	    mano tempest docs kernel experiments
+	    mano tempest docs kernel experiments guest
 
 unit tacker functional pep8 mypy:  ## run one kind of check
 	@PYTHON=$(PYTHON) tools/prepare

@@ -17,6 +17,8 @@ from stack import procfs
 from stack import rundir
 from stack import service
 
+pytestmark = full.only
+
 NODES_DEVICE = pathlib.Path('/sys/class/net/tap-node-1')
 
 
@@ -59,7 +61,6 @@ def check_that_nothing_is_left(site):
     assert [each.name for each in site.rundir.path.iterdir()] == ['log']
 
 
-@full.only
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_a_stack_that_is_interrupted_while_its_node_boots_leaves_nothing(
         site, launcher, number):
@@ -68,7 +69,6 @@ def test_a_stack_that_is_interrupted_while_its_node_boots_leaves_nothing(
     check_that_nothing_is_left(site)
 
 
-@full.only
 def test_a_stack_whose_launcher_was_killed_is_given_back_by_down(
         site, launcher):
     launcher.kill()

@@ -6,7 +6,10 @@ import shlex
 import pytest
 
 from nova_rt.tests.e2e import network
+from nova_rt.tests.guest import full
 from stack.services import neutron
+
+pytestmark = full.only
 
 INSIDE = 'guest-inside'
 # The container's init, as its own namespace counts it, among those of a group.

@@ -8,6 +8,8 @@ from nova_rt.tests.guest import full
 from stack.image import build
 from stack.nodes import containers
 
+pytestmark = full.only
+
 WINDOW_S = 8.0
 ONE_POINT = 0.01
 FIFO_10 = (1, 10)
@@ -59,7 +61,6 @@ def test_a_deleted_server_leaves_nothing_in_the_kernel(user, flavors, node):
     assert containers.look(node) == {}
 
 
-@full.only
 @pytest.mark.parametrize(
     'service', ['libvirtd', 'nova-rt-compute', 'systemd-machined'])
 def test_a_restarted_service_loses_nothing(
@@ -81,7 +82,6 @@ def test_the_doctor_finds_the_dialect_and_nothing_wrong(node, manage):
     assert not [row for row in rows if row['verdict'] == 'wrong']
 
 
-@full.only
 def test_after_a_reboot_every_container_runs_real_time_in_its_reservation(
         user, flavors, node, manage):
     servers = [user.boot(flavors(60_000, vcpus=2), 'busybox-hog'),
@@ -108,7 +108,6 @@ def running(user, server):
     return found if FIFO_10 in found.policies else None
 
 
-@full.only
 def test_the_kernel_passes_the_tests_of_the_stand_ins(node):
     done = node.run('python3 -m pytest -q -p no:cacheprovider '
                     '/srv/node/conformance', check=False, patience=300)

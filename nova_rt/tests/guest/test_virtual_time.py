@@ -4,11 +4,9 @@
 import pytest
 
 from demo import hcbs
-from nova_rt.tests.guest import full
 from stack.nodes import alone
 
 
-@full.only
 def test_each_gets_what_is_reserved_within_a_fifth_of_a_point(
         tmp_path_factory):
     if hcbs.why_not():
