@@ -83,6 +83,8 @@ def configuration(
     merged = ini.merged(nova.configuration(site), {
         'DEFAULT': {'host': name, 'my_ip': address(name),
                     'state_path': STATE,
+                    # An emulated processor is slow, here and below.
+                    'report_interval': 10,
                     'resume_guests_state_on_host_boot': True,
                     # What containers may use at most, they seldom do.
                     'reserved_host_memory_mb': 0,
@@ -103,8 +105,8 @@ def network_configuration(
     state = '/var/lib/neutron'
     return _of_a_node(ini.merged(neutron.configuration(site), {
         'DEFAULT': {'host': name, 'state_path': state,
-                    # An emulated processor is slow.
                     'rpc_response_timeout': 180},
+        'agent': {'report_interval': 20, 'polling_interval': 4},
         'oslo_concurrency': {'lock_path': f'{state}/lock'},
         # The kernel's.
         'ovs': {'datapath_type': 'system'},
