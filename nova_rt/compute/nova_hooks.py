@@ -210,26 +210,27 @@ def install_request_filter(
         filters.append(ask)
 
 
-def install_candidates_check(
-        check: Callable[[nova_context.RequestContext, Any], None]) -> None:
-    """Have nova-scheduler call this with what Placement answered.
+def install_candidates_search(
+        search: Callable[[nova_context.RequestContext, Callable[[], Any]],
+                         Any]) -> None:
+    """Have nova-scheduler ask Placement through this.
 
     It is called when the scheduler loads our filter, once or more often.
 
+    :param search: called with Nova's own question, which it may repeat; Nova
+        gets what it returns
     :raises UnknownNova: if Nova asks in another way
     """
     check_signature(_CANDIDATES, 'self context resources')
     client = report.SchedulerReportClient
     theirs = client.get_allocation_candidates
-    if getattr(theirs, 'check', None) is check:
+    if getattr(theirs, 'search', None) is search:
         return
 
     @functools.wraps(theirs)
     def get_allocation_candidates(self, context, resources):
-        found = theirs(self, context, resources)
-        check(context, found)
-        return found
-    get_allocation_candidates.check = check
+        return search(context, lambda: theirs(self, context, resources))
+    get_allocation_candidates.search = search
     client.get_allocation_candidates = get_allocation_candidates
 
 

@@ -8,7 +8,7 @@ what lacks is looked up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 import contextvars
 from typing import Any
 
@@ -28,6 +28,8 @@ LOG = logging.getLogger(__name__)
 
 # Hosts of each cell that are looked at to say what lacks.
 _LOOKED_AT = 1000
+# How often Placement is asked where the share alone is not what lacks.
+_QUESTIONS = 3
 _VERSION = '1.36'
 
 # Of the request that this thread of nova-scheduler works on. What Nova asks
@@ -67,20 +69,26 @@ def ask_for_share(context: nova_context.RequestContext,
     return True
 
 
-def explain(context: nova_context.RequestContext,
-            candidates: Sequence[Any] | None) -> None:
-    """Say what lacks if Placement has no host because of the share.
+def find_candidates(context: nova_context.RequestContext,
+                    ask: Callable[[], Any]) -> Any:
+    """Return what Placement answers Nova, or say what lacks of the share.
 
-    Nova itself would say nothing of why.
+    Nova itself would say nothing of why. If there is no host, but one with the
+    share alone, either something else lacks, of which Nova is to tell, or a
+    server has given back its share since: so Placement is asked again.
 
-    :param candidates: what Placement answered Nova: the allocations that it
-        offers come first; None if it did not answer
+    :param ask: Nova's question: the allocations that Placement offers come
+        first in the answer; None if it did not answer
     :raises NoValidHost: if no host at all has the share left
     """
     wanted = _wanted.get()
-    if (wanted is not None and candidates is not None and not candidates[0]
-            and _refused_everywhere(context, wanted)):
-        raise exception.NoValidHost(reason=_nearest_miss(context, wanted))
+    for _ in range(_QUESTIONS):
+        found = ask()
+        if wanted is None or found is None or found[0]:
+            break
+        if _refused_everywhere(context, wanted):
+            raise exception.NoValidHost(reason=_nearest_miss(context, wanted))
+    return found
 
 
 def _refused_everywhere(context, wanted):

@@ -27,7 +27,7 @@ class RTShareFilter(filters.BaseHostFilter):
 
     def __init__(self):
         nova_hooks.install_request_filter(promises.ask_for_share)
-        nova_hooks.install_candidates_check(promises.explain)
+        nova_hooks.install_candidates_search(promises.find_candidates)
         # Requests of which a server may hold an allocation by now. What this
         # filter sees does not tell: another, such as anti-affinity, may have
         # taken out the host that was chosen.

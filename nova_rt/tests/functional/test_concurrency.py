@@ -64,9 +64,17 @@ class TestConcurrency(cloud.CloudTestCase):
         building = {'status': 'BUILD', 'limit': 1}
         for _ in range(400):
             if not self.api.get_servers(detail=False, search_opts=building):
-                return self.api.get_servers()
+                return self.eventually(self.servers_with_faults)
             time.sleep(3)
         self.fail('servers are still being built')
+
+    def servers_with_faults(self):
+        # Nova writes the fault after the state.
+        servers = self.api.get_servers()
+        self.assertEqual([], [
+            each['id'] for each in servers
+            if each['status'] == 'ERROR' and 'fault' not in each])
+        return servers
 
     def assert_never_over_the_cap(self):
         cap = bandwidth.fraction_to_bandwidth(0.95)

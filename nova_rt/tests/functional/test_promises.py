@@ -11,6 +11,7 @@ from oslo_utils import uuidutils
 
 from nova_rt import bandwidth
 from nova_rt import shares
+from nova_rt.filters import promises
 from nova_rt.tests.functional import base
 from nova_rt.tests.functional import cloud
 
@@ -139,6 +140,24 @@ class TestPromises(PromisesTestCase):
             self.start(host, (0,) * 4)
         server = self.boot(self.make_flavor(50, 2), state='ERROR')
         self.assertIn('offers no CPU reservations', server['fault']['message'])
+
+    def test_what_is_given_back_while_placement_is_asked_is_taken(self):
+        full = self.make_flavor(90, 4)
+        server, _ = (self.boot(full) for _ in self.computes)
+        lacks = promises._refused_everywhere
+
+        def lacks_no_more(*args):
+            self._delete_server(server)
+            return lacks(*args)
+        with mock.patch.object(
+                promises, '_refused_everywhere', lacks_no_more):
+            self.boot(full)
+
+    def test_what_else_lacks_is_left_to_nova(self):
+        server = self.boot(self.make_flavor(50, 2, memory_mb=10 ** 6),
+                           state='ERROR')
+        self.assertEqual('No valid host was found. ',
+                         server['fault']['message'])
 
     def test_what_is_promised_and_not_yet_claimed_is_told(self):
         self.placement.put(f'/allocations/{uuidutils.generate_uuid()}', {

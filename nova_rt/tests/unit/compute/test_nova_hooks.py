@@ -45,23 +45,24 @@ def test_a_request_filter_is_put_in_place_once(monkeypatch):
     assert filters == [print]
 
 
-def test_what_placement_answers_is_checked_once(monkeypatch):
+def test_placement_is_asked_through_the_search_once(monkeypatch):
     asked = []
 
     def theirs(self, context, resources):
-        return ['candidates'], {}, '1.39'
+        return ['candidates'], resources, '1.39'
     monkeypatch.setattr(
         'nova.scheduler.client.report.SchedulerReportClient'
         '.get_allocation_candidates', theirs)
 
-    def check(*args):
-        asked.append(args)
-    nova_hooks.install_candidates_check(check)
-    nova_hooks.install_candidates_check(check)
+    def search(context, ask):
+        asked.append(context)
+        return ask()
+    nova_hooks.install_candidates_search(search)
+    nova_hooks.install_candidates_search(search)
     found = report.SchedulerReportClient.get_allocation_candidates(
         None, 'context', 'resources')
-    assert found == (['candidates'], {}, '1.39')
-    assert asked == [('context', found)]
+    assert found == (['candidates'], 'resources', '1.39')
+    assert asked == ['context']
 
 
 def test_nova_finds_its_own_claims_where_it_looks_for_them():
