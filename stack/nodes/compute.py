@@ -4,31 +4,21 @@
 from typing import Any
 
 from stack.nodes.machine import Machine
-from stack.service import Service
+from stack.nodes.service import NodeService
 from stack.service import Site
 from stack.services import keystone
 
 
-class NodeCompute(Service):
-    """A node that has joined: servers can be created there.
-
-    Its machine starts the service by itself, which waits for the control plane.
-
-    :param machine: the node's.
-    """
+class NodeCompute(NodeService):
+    """A node that has joined: servers can be created there."""
 
     def __init__(self, site: Site, machine: Machine) -> None:
-        super().__init__(site)
-        self.machine = machine
+        super().__init__(site, machine)
         self.name = f'{machine.name}-compute'
         self.needs = (
             machine.name, 'nova-api', 'catalogue', 'placement', 'images',
             'nova-scheduler', 'nova-conductor',
-            *((f'{machine.name}-agent',) if site.has_network else ()))
-
-    def start(self) -> None:
-        """Wait for it; see base class."""
-        self.machine.wait(self.ready)
+            *((machine.agent,) if site.has_network else ()))
 
     def ready(self) -> bool:
         """Whether it reports to the database, and is mapped to a cell."""

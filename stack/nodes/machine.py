@@ -70,10 +70,13 @@ class Machine(Service):
         self.number = number
         self.name = f'node-{number}'
         self.folder = site.rundir.data / self.name
-        # The device that is the other end of its third card.
+        # The device that is the other end of its third card; the part of the
+        # stack that it comes from; and Neutron's agent in the node.
         self.tap = f'tap-{self.name}'
+        self.wire = f'{self.name}-wire'
+        self.agent = f'{self.name}-agent'
         if site.has_network:
-            self.needs = (f'{self.name}-wire',)
+            self.needs = (self.wire,)
 
     def prepare(self) -> None:
         """Make the disk, an overlay, and the folder that the node mounts."""

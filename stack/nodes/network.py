@@ -2,6 +2,7 @@
 """What joins a node to the network of the cloud: a wire, and Neutron's agent."""
 
 from stack.nodes.machine import Machine
+from stack.nodes.service import NodeService
 from stack.service import Service
 from stack.service import Site
 from stack.services import libvirt
@@ -23,7 +24,7 @@ class Wire(Service):
     def __init__(self, site: Site, machine: Machine) -> None:
         super().__init__(site)
         self._device = machine.tap
-        self.name = f'{machine.name}-wire'
+        self.name = machine.wire
 
     def start(self) -> None:
         """Create the device and put it into the bridge."""
@@ -36,26 +37,16 @@ class Wire(Service):
                 self.name, libvirt.inside(self.site, *command))
 
 
-class NodeAgent(Service):
-    """The agent for Open vSwitch in a node, as Neutron sees it.
-
-    Its machine starts it by itself.
-
-    :param machine: the node's.
-    """
+class NodeAgent(NodeService):
+    """The agent for Open vSwitch in a node, as Neutron sees it."""
 
     def __init__(self, site: Site, machine: Machine) -> None:
-        super().__init__(site)
-        self._machine = machine
-        self.name = f'{machine.name}-agent'
+        super().__init__(site, machine)
+        self.name = machine.agent
         self.needs = (machine.name, neutron.Neutron.name,
                       neutron.NeutronRpc.name, 'catalogue')
-
-    def start(self) -> None:
-        """Wait for it; see base class."""
-        self._machine.wait(self.ready)
 
     def ready(self) -> bool:
         """Whether it reports to Neutron."""
         return any(each['alive'] for each in neutron.agents(
-            self.site, neutron.OvsAgent.name, self._machine.name))
+            self.site, neutron.OvsAgent.name, self.machine.name))
