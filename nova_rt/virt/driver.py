@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The libvirt driver for containers with reservations."""
 
+import errno
 import pathlib
 import threading
 
@@ -24,6 +25,9 @@ LOG = logging.getLogger(__name__)
 CONF = cfg.CONF
 
 RT_INIT = pathlib.Path(__file__).parent / 'rt_init' / 'rt-init'
+
+# How often a container is ended whose groups vanish meanwhile.
+_ENDS = 5
 
 _NOT_APPLIED = (cgroup_tree.KernelRefusal, cgroup_tree.MissingControlFile,
                 ProcessLookupError, host.Unavailable)
@@ -155,11 +159,25 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         One that shut down when Nova asked it to has no group any more.
         """
         group = self._group_of(instance)
-        super()._destroy(instance)
+        self._end(instance)
         if group is None:
             self.reservations.settle_all()
         else:
             self.reservations.settle(group)
+
+    def _end(self, instance):
+        """Destroy a domain, even if its groups vanish as libvirt reads them.
+
+        libvirt kills a container's processes group by group, and on cgroup v2
+        gives up when a group has gone with its last process. Nova would leave
+        the server, and its reservation, for the user to delete once more.
+        """
+        for left in reversed(range(_ENDS)):
+            try:
+                return super()._destroy(instance)
+            except driver.libvirt.libvirtError as why:
+                if not (left and _group_is_gone(why)):
+                    raise
 
     def migrate_disk_and_power_off(
             self, context, instance, dest, flavor, network_info,
@@ -213,6 +231,11 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         except (exception.InstanceNotFound, *_NOT_APPLIED) as why:
             LOG.warning('The container %s started and is without its '
                         'reservation: %s', event.uuid, why)
+
+
+def _group_is_gone(why) -> bool:
+    return (why.get_error_code() == driver.libvirt.VIR_ERR_SYSTEM_ERROR
+            and why.get_int1() == errno.ENOENT)
 
 
 def _holding_in(guest) -> ledger.Holding | None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+import errno
 import types
+from unittest import mock
 
 from nova.virt.libvirt import driver as nova_driver
 import pytest
@@ -12,11 +14,15 @@ class LibvirtError(Exception):
     def get_error_code(self):
         return self.args[0]
 
+    def get_int1(self):
+        return self.args[1]
+
 
 @pytest.fixture(autouse=True)
 def libvirt(monkeypatch):
     monkeypatch.setattr(nova_driver, 'libvirt', types.SimpleNamespace(
-        libvirtError=LibvirtError, VIR_ERR_NO_DOMAIN=42))
+        libvirtError=LibvirtError, VIR_ERR_NO_DOMAIN=42,
+        VIR_ERR_SYSTEM_ERROR=38))
 
 
 def guest(answer):
@@ -38,3 +44,31 @@ def test_a_libvirt_that_is_away_is_not_taken_for_an_empty_host():
 
 def test_a_domain_of_somebody_else_holds_nothing():
     assert driver._holding_in(guest('<domain/>')) is None
+
+
+def destroy(monkeypatch, *answers):
+    """Destroy a domain; return how often libvirt did, and what was settled."""
+    asked = mock.Mock(side_effect=answers)
+    monkeypatch.setattr(
+        nova_driver.LibvirtDriver, '_destroy', lambda driver, instance: asked())
+    ours = driver.RTLibvirtDriver.__new__(driver.RTLibvirtDriver)
+    ours.reservations = mock.Mock()
+    monkeypatch.setattr(ours, '_group_of', lambda instance: 'group')
+    ours._destroy(None)
+    return asked.call_count, ours.reservations.settle.call_args_list
+
+
+def test_a_container_whose_group_vanishes_meanwhile_is_ended(monkeypatch):
+    assert destroy(monkeypatch, LibvirtError(38, errno.ENOENT), None) == (
+        2, [mock.call('group')])
+
+
+def test_what_else_libvirt_refuses_is_told_at_once(monkeypatch):
+    for refusal in (LibvirtError(38, errno.EIO), LibvirtError(42, -1)):
+        with pytest.raises(LibvirtError):
+            destroy(monkeypatch, refusal)
+
+
+def test_a_group_that_never_ceases_to_vanish_is_told_in_the_end(monkeypatch):
+    with pytest.raises(LibvirtError):
+        destroy(monkeypatch, *[LibvirtError(38, errno.ENOENT)] * driver._ENDS)
