@@ -4,6 +4,8 @@
 from nova_rt.tests.e2e import driver
 from stack.nodes import containers
 
+WINDOW_S = 10.0  # whole periods
+
 
 class User(driver.User):
     """An ordinary user of the cloud, and the nodes' kernels under her servers.
@@ -42,6 +44,14 @@ class User(driver.User):
             'message', 'No valid host'), shown.fault
         self.delete(shown.id)
         return None
+
+    def shares(self, server, *beside):
+        """Return, by pCPU, what a server's container has reserved and gets.
+
+        :param beside: a command to run on the node meanwhile.
+        """
+        found = self.container(server, WINDOW_S, *beside)
+        return list(zip(found.reserved, found.shares, strict=True))
 
     def container(self, server, seconds=0, *beside):
         """Return a server's container as its node's kernel has it.

@@ -10,8 +10,6 @@ from stack.nodes import containers
 
 pytestmark = full.only
 
-WINDOW_S = 8.0
-ONE_POINT = 0.01
 FIFO_10 = (1, 10)
 
 
@@ -36,9 +34,9 @@ def agreed(manage, node):
 def test_a_container_gets_on_its_pcpus_what_is_reserved_and_nothing_elsewhere(
         user, flavors, node):
     server = user.boot(flavors(60_000, vcpus=2), 'busybox-hog')
-    container = user.container(server.id, WINDOW_S)
+    container = user.container(server.id)
     assert sorted(container.reserved) == [0, 0, 0.3, 0.3]
-    assert container.farthest < ONE_POINT, container
+    driver.assert_within_a_point(lambda: user.shares(server.id))
     assert [pcpu for pcpu, share in enumerate(container.reserved)
             if share] == list(container.pcpus)
 
@@ -49,9 +47,8 @@ def test_a_real_time_hog_of_the_host_and_a_noisy_neighbour_change_nothing(
     user.boot(flavors(vcpus=4), 'busybox-noisy')
     build.compile_program('hog', node.folder / 'share' / 'hog',
                           node.site.processes.run)
-    container = user.container(
-        server.id, WINDOW_S, '/srv/node/hog', 'fifo', '50')
-    assert container.farthest < ONE_POINT, container
+    driver.assert_within_a_point(
+        lambda: user.shares(server.id, '/srv/node/hog', 'fifo', '50'))
 
 
 def test_a_deleted_server_leaves_nothing_in_the_kernel(user, flavors, node):
@@ -95,7 +92,7 @@ def test_after_a_reboot_every_container_runs_real_time_in_its_reservation(
     assert all(FIFO_10 in each.policies for each in after)
     assert [each.runtimes_us for each in after] == [
         each.runtimes_us for each in before]
-    assert user.container(servers[0].id, WINDOW_S).farthest < ONE_POINT
+    driver.assert_within_a_point(lambda: user.shares(servers[0].id))
     driver.until(lambda: agreed(manage, node), 'all say the same', pause=1)
 
 
