@@ -22,6 +22,7 @@ from sqlalchemy import exc as sa_exc
 from nova_rt import conf
 from nova_rt import reservation
 from nova_rt.tests.functional import nova33
+from nova_rt.tests.functional import quick_database
 
 CONF = nova.conf.CONF
 
@@ -66,6 +67,7 @@ class ReservationTestCase(test.TestCase):
         self.addCleanup(setattr, self, self._testMethodName,
                         getattr(self, self._testMethodName))
         self.useFixture(nova33.NativeThreads(self))
+        self.useFixture(quick_database.QuickDatabases())
         super().setUp()
         # Nova's tests make errors of what newer SQLAlchemy only deprecates.
         warnings.filterwarnings('ignore', category=sa_exc.SADeprecationWarning)

@@ -21,7 +21,6 @@ from nova_rt.compute import held
 from nova_rt.tests.functional import cloud
 from nova_rt.tests.functional import fake_driver
 from nova_rt.tests.functional import messages
-from nova_rt.tests.functional import quick_database
 
 OPERATIONS = int(os.environ.get('NOVA_RT_CHAOS_OPERATIONS', '100'))
 _first, _, _last = os.environ.get('NOVA_RT_CHAOS_SEEDS', '1-10').partition('-')
@@ -64,7 +63,6 @@ STEPS = 60
 class TestChaos(cloud.CloudTestCase):
 
     def setUp(self):
-        self.useFixture(quick_database.QuickDatabases())
         self.messages = self.useFixture(messages.Messages())
         super().setUp()
         self.flags(max_attempts=3, group='scheduler')
