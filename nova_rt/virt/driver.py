@@ -234,8 +234,9 @@ class RTLibvirtDriver(driver.LibvirtDriver):
 
 
 def _group_is_gone(why) -> bool:
+    # Without its folder, or without a group behind a file that was open.
     return (why.get_error_code() == driver.libvirt.VIR_ERR_SYSTEM_ERROR
-            and why.get_int1() == errno.ENOENT)
+            and why.get_int1() in (errno.ENOENT, errno.ENODEV))
 
 
 def _holding_in(guest) -> ledger.Holding | None:
