@@ -15,6 +15,7 @@ import openstack.exceptions
 import sqlalchemy
 
 from demo import kernel as demo_kernel
+from demo import picture
 from nova_rt import shares
 from nova_rt.virt.cgroup import dialect
 from stack import cloud as stack_cloud
@@ -57,34 +58,21 @@ def until(condition: Callable[[], Any], what: str,
 def assert_gets_its_shares(container: demo_kernel.Container) -> None:
     """Hold that the hogs in a container get what is reserved, not more.
 
-    :raises AssertionError: see :func:`assert_within_a_point`.
-    """
-    def measure() -> list[tuple[float, float]]:
-        got = demo_kernel.measure([container], WINDOW_S)[container.server]
-        return [(share, got[cpu]) for cpu, share in container.shares.items()]
-    assert_within_a_point(measure)
+    One of three windows must be within a hundredth: where this machine
+    itself stands still for a moment, a window lacks that time, and nothing
+    on it can give it back. That is no reason for more, in any window.
 
-
-def assert_within_a_point(
-        measure: Callable[[], list[tuple[float, float]]]) -> None:
-    """Hold that what is got is what is reserved, within a hundredth.
-
-    In one of three windows: where this machine itself stands still for a
-    moment, a window lacks that time, and nothing on it can give it back. That
-    is no reason for more, in any window.
-
-    :param measure: by pCPU, what is reserved and what is got in a window.
-    :raises AssertionError: if no window is so, or one has more.
+    :raises AssertionError: if none is, or one has more.
     """
     seen = []
     for _ in range(WINDOWS):
-        window = measure()
-        if all(abs(got - reserved) < ONE_POINT for reserved, got in window):
+        got = demo_kernel.measure([container], WINDOW_S)
+        if picture.farthest([container], got) < ONE_POINT:
             return
-        seen.append(window)
-        assert all(got < reserved + ONE_POINT
-                   for reserved, got in window), seen
-    raise AssertionError(f'reserved and got, by pCPU: {seen}')
+        seen.append(got[container.server])
+        assert all(got[container.server][cpu] < share + ONE_POINT
+                   for cpu, share in container.shares.items()), seen
+    raise AssertionError(f'{container.shares} are reserved, got {seen}')
 
 
 class Flavors:

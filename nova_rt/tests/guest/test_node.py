@@ -36,7 +36,7 @@ def test_a_container_gets_on_its_pcpus_what_is_reserved_and_nothing_elsewhere(
     server = user.boot(flavors(60_000, vcpus=2), 'busybox-hog')
     container = user.container(server.id)
     assert sorted(container.reserved) == [0, 0, 0.3, 0.3]
-    driver.assert_within_a_point(lambda: user.shares(server.id))
+    user.assert_gets_its_shares(server.id)
     assert [pcpu for pcpu, share in enumerate(container.reserved)
             if share] == list(container.pcpus)
 
@@ -47,8 +47,7 @@ def test_a_real_time_hog_of_the_host_and_a_noisy_neighbour_change_nothing(
     user.boot(flavors(vcpus=4), 'busybox-noisy')
     build.compile_program('hog', node.folder / 'share' / 'hog',
                           node.site.processes.run)
-    driver.assert_within_a_point(
-        lambda: user.shares(server.id, '/srv/node/hog', 'fifo', '50'))
+    user.assert_gets_its_shares(server.id, '/srv/node/hog', 'fifo', '50')
 
 
 def test_a_deleted_server_leaves_nothing_in_the_kernel(user, flavors, node):
@@ -92,7 +91,7 @@ def test_after_a_reboot_every_container_runs_real_time_in_its_reservation(
     assert all(FIFO_10 in each.policies for each in after)
     assert [each.runtimes_us for each in after] == [
         each.runtimes_us for each in before]
-    driver.assert_within_a_point(lambda: user.shares(servers[0].id))
+    user.assert_gets_its_shares(servers[0].id)
     driver.until(lambda: agreed(manage, node), 'all say the same', pause=1)
 
 
