@@ -85,7 +85,7 @@ def test_after_a_reboot_every_container_runs_real_time_in_its_reservation(
     before = [user.container(each.id) for each in servers]
     node.reboot()
     after = [driver.until(lambda each=each: running(user, each.id),
-                          'the container runs again', patience=300, pause=2)
+                          'the container runs again', user.patience, pause=2)
              for each in servers]
     # The hog of a container that had no reservation yet would have ended.
     assert all(FIFO_10 in each.policies for each in after)
