@@ -14,6 +14,7 @@ static const struct program programs[] = {
 	{ "stress", stress_main },
 	{ "cores", cores_main },
 	{ "comeback", comeback_main },
+	{ "unplug", unplug_main },
 	{ "overhead", overhead_main },
 };
 

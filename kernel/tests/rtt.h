@@ -109,6 +109,7 @@ int pipeline_main(int argc, char **argv);
 int churn_main(int argc, char **argv);
 int stress_main(int argc, char **argv);
 int comeback_main(int argc, char **argv);
+int unplug_main(int argc, char **argv);
 int cores_main(int argc, char **argv);
 int overhead_main(int argc, char **argv);
 
