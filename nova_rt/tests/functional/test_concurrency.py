@@ -3,9 +3,6 @@ import concurrent.futures
 import random
 import time
 
-import fixtures
-from nova.tests import fixtures as nova_fixtures
-
 from nova_rt import bandwidth
 from nova_rt.tests.functional import cloud
 from nova_rt.tests.functional import fake_driver
@@ -19,12 +16,6 @@ CLIENTS = 16
 class TestConcurrency(cloud.CloudTestCase):
 
     def setUp(self):
-        # Nova's fixture serialises changes of cell with a lock that stops all
-        # threads for ever once enough of them meet. Real contexts need none.
-        self.useFixture(fixtures.MockPatchObject(
-            nova_fixtures.CellDatabases, '_wrap_target_cell',
-            lambda databases, context, cell: databases._real_target_cell(
-                context, cell)))
         super().setUp()
         self.flags(max_attempts=4, group='scheduler')
         self.flags(driver='nova.quota.NoopQuotaDriver', group='quota')
