@@ -173,7 +173,7 @@ class User:
         :raises AssertionError: if it is another one; with the fault.
         """
         shown = self.rested(server)
-        assert shown.status == status, shown.fault
+        assert shown.status == status, (shown.status, shown.fault)
         return shown
 
     def rested(self, server: str) -> openstack.compute.v2.server.Server:
