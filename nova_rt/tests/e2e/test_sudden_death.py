@@ -4,6 +4,7 @@
 By default at a few of them; FULL=1 takes them all.
 """
 
+import itertools
 import os
 import sys
 
@@ -78,10 +79,11 @@ def test_nothing_is_left_when_killed_in_a_delete(
     driver.until(lambda: nothing_left(stack, kernel), 'nothing is left')
 
 
-@pytest.mark.parametrize('point', chosen(kill_points.RESIZE), ids=str)
-@pytest.mark.parametrize('runtime_us', [10_000, 30_000])
+@pytest.mark.parametrize(
+    ('runtime_us', 'point'),
+    chosen([*itertools.product((10_000, 30_000), kill_points.RESIZE)]), ids=str)
 def test_all_say_the_same_when_killed_in_a_resize_in_place(
-        point, runtime_us, stack, user, flavor, flavors, order, manage):
+        runtime_us, point, stack, user, flavor, flavors, order, manage):
     server = user.boot(flavor)
     init = user.init_of(server.id)
     order.write_text(str(point))
