@@ -12,7 +12,7 @@ from experiments import output
 RESULTS = Path(__file__).resolve().parent / 'results'
 # What each is estimated to take on one idle core.
 EXPERIMENTS = {
-    'queueing': 'OpenStack paper 6.2: Figure 6 and Table 3; 20 minutes',
+    'queueing': 'OpenStack paper 6.2: Figure 6 and Table 3; 25 minutes',
     'tasksets': 'KubeDeadline 5.1: Figure 6; 5 minutes',
     'orchestration': 'RT-Kube V-B: Table III; 5 minutes',
     'tokenbucket': 'OpenStack paper 6.3: Figure 7; 3 minutes',
