@@ -25,7 +25,8 @@ from nova_rt import reservation
 from nova_rt.virt import domain_xml
 from nova_rt.virt import host
 
-PERIOD_US = 200_000
+# Short: a window that begins within a period has up to half of one more or less.
+PERIOD_US = 20_000
 # Percent of each vCPU, and vCPUs: figure 5 of the OpenStack paper.
 ASKED = ((50, 2), (30, 1), (40, 3))
 SECONDS = 20.0  # whole periods
