@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What outsiders' CI runs is what the Makefile has."""
 
+import importlib.machinery
+import importlib.util
 import pathlib
 import re
+import time
 
 import pytest
 import yaml
@@ -51,6 +54,53 @@ def test_they_run_at_least_what_make_test_does():
             for name in listed.replace('\\', ' ').split()}
     called = {name for each in github_targets() for name in each}
     assert ours <= called
+
+
+@pytest.fixture
+def run_tests():
+    loader = importlib.machinery.SourceFileLoader(
+        'run_tests', str(ROOT / 'tools/run-tests'))
+    module = importlib.util.module_from_spec(
+        importlib.util.spec_from_loader('run_tests', loader))
+    loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def built(run_tests, tmp_path, monkeypatch):
+    """Where a stand-in for kernel/build tells what it was asked for."""
+    build = tmp_path / 'kernel' / 'build'
+    build.parent.mkdir()
+    build.write_text('#!/bin/sh\n'
+                     'echo "$1 $$ $(chrt -p $$ | head -1)" >> built\n'
+                     '[ "$1" != node ] || exec sleep 1000\n')
+    build.chmod(0o755)
+    monkeypatch.setattr(run_tests, 'ROOT', tmp_path)
+    return tmp_path / 'built'
+
+
+def until(true):
+    for _ in range(3000):
+        if true():
+            return
+        time.sleep(0.01)
+    raise AssertionError('Not within 30 s.')
+
+
+def test_kernels_are_built_from_idle_time_until_the_tests_end(
+        run_tests, built):
+    with run_tests.kernels_built(['pep8', 'kernel', 'guest']):
+        until(lambda: built.exists() and 'node' in built.read_text())
+        lines = [line.split() for line in built.read_text().splitlines()]
+    assert [line[0] for line in lines] == ['hcbs', 'stock', 'node']
+    assert {line[-1] for line in lines} == {'SCHED_IDLE'}
+    until(lambda: not pathlib.Path('/proc', lines[-1][1]).exists())
+
+
+def test_no_kernel_is_built_that_nobody_needs(run_tests, built):
+    with run_tests.kernels_built(['pep8', 'unit']):
+        pass
+    assert not built.exists()
 
 
 def test_zuuls_project_names_jobs_that_are_defined():
