@@ -5,7 +5,7 @@ PYTHON ?= /usr/bin/python3
 MODE ?= auto
 KEEP ?=
 
-.PHONY: help demo test test-experiments test-guest test-kernel test-mano test-tempest unit tacker functional kolla nova33 e2e pep8 mypy bench experiments dist docs clean
+.PHONY: help demo test test-experiments test-guest test-kernel test-mano test-tempest unit tacker functional kolla nova33 db e2e pep8 mypy bench experiments dist docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
@@ -17,8 +17,8 @@ demo:  ## run the demo (KEEP=1: leave it running; MODE=embedded|real|hcbs)
 
 test:  ## run all tests; the last line counts them
 	@PYTHON=$(PYTHON) tools/prepare stack guest docs
-	@.venv/bin/python tools/run-tests pep8 mypy unit tacker functional kolla e2e \
-	    mano tempest docs kernel experiments guest
+	@.venv/bin/python tools/run-tests pep8 mypy unit tacker functional kolla db \
+	    e2e mano tempest docs kernel experiments guest
 
 unit tacker functional pep8 mypy:  ## run one kind of check
 	@PYTHON=$(PYTHON) tools/prepare
@@ -27,6 +27,10 @@ unit tacker functional pep8 mypy:  ## run one kind of check
 kolla nova33:  ## check Kolla's images and roles; run functional on Nova 33
 	@PYTHON=$(PYTHON) tools/prepare
 	@.venv/bin/tox run -e $@
+
+db:  ## run the tests of the migrations, on real database servers
+	@PYTHON=$(PYTHON) tools/prepare stack
+	@.venv/bin/tox run -e nova,$@
 
 e2e bench:  ## run the end-to-end tests, or measure, on a real stack (root)
 	@PYTHON=$(PYTHON) tools/prepare stack
