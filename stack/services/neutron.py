@@ -74,6 +74,7 @@ def _agents(site: Site) -> dict[str, dict[str, object]]:
     return {
         'DEFAULT': {
             'interface_driver': 'openvswitch',
+            'dnsmasq_config_file': dnsmasq_conf(site),
             # Neither goes to the outside, where nobody asks for them.
             'enable_isolated_metadata': False,
             'enable_metadata_network': False,
@@ -110,6 +111,11 @@ def conf(site: Site) -> str:
     return str(site.rundir.etc / 'neutron' / 'neutron.conf')
 
 
+def dnsmasq_conf(site: Site) -> Path:
+    """Return the path of what dnsmasq is told beside what Neutron tells it."""
+    return site.rundir.etc / 'neutron' / 'dnsmasq.conf'
+
+
 class NeutronSchema(Service):
     """Neutron's configuration and database."""
 
@@ -118,8 +124,13 @@ class NeutronSchema(Service):
 
     def prepare(self) -> None:
         """Write neutron.conf and create the schema."""
-        (self.site.rundir.data / 'neutron' / 'lock').mkdir(parents=True)
+        data = self.site.rundir.data / 'neutron'
+        # No less private than the home of root, under which it may be.
+        data.mkdir(mode=0o700)
+        (data / 'lock').mkdir()
         ini.write(Path(conf(self.site)), configuration(self.site))
+        # As nobody it could not read there who gets which address.
+        dnsmasq_conf(self.site).write_text('user=root\n')
         mariadb.create(self.site, 'neutron')
         self.site.processes.run('neutron-schema', (
             self.site.script('neutron-db-manage'), '--config-file',
