@@ -56,23 +56,24 @@ class Point:
     ping: float
     cost: float
 
+    @functools.cached_property
+    def service(self) -> queueing.Service:
+        """The service that the equations are asked about."""
+        return queueing.Service(
+            1e6 / self.gap_us, 1e6 / self.gap_us / self.setting.load,
+            paper.DELAY_S)
+
     def expected(self, level: str) -> float:
         """Return the mean (3) or the 99th percentile (5) in µs."""
-        return expected(self.setting, self.gap_us, level)
+        if level == 'mean':
+            return 1e6 * queueing.mean(self.service, self.setting.bandwidth)
+        return 1e6 * queueing.percentile(
+            self.service, self.setting.bandwidth, paper.LEVEL)
 
     def series(self, level: str) -> statistics.Series:
         """Return the measured and the ideal response times."""
         return statistics.Series(self.measured, self.ideal + DELAY_US,
                                  self.expected(level))
-
-
-def expected(setting: paper.Setting, gap_us: float, level: str) -> float:
-    """Return what the equation says at one inter-arrival time, in µs."""
-    service = queueing.Service(
-        1e6 / gap_us, 1e6 / gap_us / setting.load, paper.DELAY_S)
-    if level == 'mean':
-        return 1e6 * queueing.mean(service, setting.bandwidth)
-    return 1e6 * queueing.percentile(service, setting.bandwidth, paper.LEVEL)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,10 +5,11 @@ import importlib.machinery
 import importlib.util
 import pathlib
 import re
-import time
 
 import pytest
 import yaml
+
+from nova_rt.tests.e2e import driver
 
 ROOT = pathlib.Path(__file__).parents[3]
 
@@ -79,22 +80,16 @@ def built(run_tests, tmp_path, monkeypatch):
     return tmp_path / 'built'
 
 
-def until(true):
-    for _ in range(3000):
-        if true():
-            return
-        time.sleep(0.01)
-    raise AssertionError('Not within 30 s.')
-
-
 def test_kernels_are_built_from_idle_time_until_the_tests_end(
         run_tests, built):
     with run_tests.kernels_built(['pep8', 'kernel', 'guest']):
-        until(lambda: built.exists() and 'node' in built.read_text())
+        driver.until(lambda: built.exists() and 'node' in built.read_text(),
+                     'the last is being built')
         lines = [line.split() for line in built.read_text().splitlines()]
     assert [line[0] for line in lines] == ['hcbs', 'stock', 'node']
     assert {line[-1] for line in lines} == {'SCHED_IDLE'}
-    until(lambda: not pathlib.Path('/proc', lines[-1][1]).exists())
+    driver.until(lambda: not pathlib.Path('/proc', lines[-1][1]).exists(),
+                 'the build has ended')
 
 
 def test_no_kernel_is_built_that_nobody_needs(run_tests, built):
