@@ -9,6 +9,7 @@ the green thread that a notification comes from.
 import contextlib
 import itertools
 import pathlib
+import sqlite3
 import threading
 
 import fixtures
@@ -62,22 +63,27 @@ class _FileDatabases(fixtures.Fixture):
 
     def _create_engine(self, sql_connection, **kwargs):
         path = self._directory / f'{next(self._numbers)}.sqlite'
+        _make(path)
         engine = self._theirs(
             f'sqlite:///{path}', **dict(kwargs, sqlite_synchronous=False))
         self._locks[engine] = threading.RLock()
-        sqlalchemy.event.listen(engine, 'connect', _write_ahead)
 
         # Nova relies on it that a database in memory ends with this.
         @sqlalchemy.event.listens_for(engine, 'engine_disposed')
-        def remove(disposed):
+        def begin_anew(disposed):
             for each in self._directory.glob(f'{path.name}*'):
                 each.unlink()
+            _make(path)
         return engine
 
 
-def _write_ahead(connection, record):
-    # Readers do not wait for the writer.
-    connection.execute('PRAGMA journal_mode=WAL')
+def _make(path):
+    """Make an empty database whose readers do not wait for its writer.
+
+    No engine does it: SQLite refuses the change while others use the file.
+    """
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute('PRAGMA journal_mode=WAL')
 
 
 def _one_writer(theirs, locks):
