@@ -76,7 +76,7 @@ def _on_fake(rounds: int, why: str) -> Applied:
 def _applications(spoken: dialect.Dialect, pid: int,
                   rounds: int) -> list[float]:
     host = virt_host.ReservationHost(spoken, shares.HostShares.empty(
-        (spoken.admitted(),) * spoken.count, spoken.occupancy))
+        (spoken.admitted(),) * spoken.count, spoken.occupancy), (TOP,))
 
     return measure.in_turn(
         {'apply': lambda: host.apply(pid, HOLDING)}, rounds,

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Dockerfiles that the real kolla-build renders with our overrides."""
 
+import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -64,26 +67,84 @@ def test_the_api_has_our_filter_in_its_pipelines(ours):
             in ours['nova-api'])
 
 
-def test_the_compute_service_that_starts_is_ours_as_root(ours):
-    text = ours['nova-compute']
-    assert 'exec sudo -E /var/lib/kolla/venv/bin/nova-rt-compute' in text
-    assert '> /var/lib/kolla/venv/bin/nova-compute' in text
+def written(dockerfile, path):
+    """Return what a Dockerfile's printf writes to a file."""
+    arguments, = re.findall(
+        rf"printf ((?:(?!printf).)*?) *\\\n *> {re.escape(path)}",
+        dockerfile, re.DOTALL)
+    return subprocess.run(
+        ('sh', '-c', f'printf {arguments}'), capture_output=True, text=True,
+        check=True).stdout
+
+
+@pytest.fixture
+def wrapper(ours):
+    return written(ours['nova-compute'],
+                   '/var/lib/kolla/venv/bin/nova-compute')
+
+
+def test_the_compute_service_that_starts_is_ours_as_root(ours, wrapper):
+    assert 'sudo -E /var/lib/kolla/venv/bin/nova-rt-compute "$@"' in wrapper
     # Root writes that, before the image goes over to Nova's user.
+    text = ours['nova-compute']
     assert text.index('nova-rt-compute') < text.index('USER nova')
 
 
-def test_the_wrapper_and_its_permission_are_what_shell_makes_of_them(
-        ours, tmp_path):
-    made = re.findall(r"printf '([^']*)'", ours['nova-compute'])
-    wrapper, permission = (subprocess.run(
-        ('printf', text), capture_output=True, text=True, check=True).stdout
-        for text in made)
-    script = tmp_path / 'wrapper'
+def test_nova_may_do_as_root_what_the_wrapper_and_the_health_check_do(
+        ours, wrapper):
+    permitted = {line.split(':', 1)[1].split(':')[-1].strip()
+                 for line in written(
+                     ours['nova-compute'],
+                     '/etc/sudoers.d/kolla_nova_rt_sudoers').splitlines()}
+    assert permitted == {
+        '/var/lib/kolla/venv/bin/nova-rt-compute',
+        '/usr/bin/pkill -TERM -x nova-rt-compute',
+        '/usr/bin/pkill -HUP -x nova-rt-compute',
+        '/usr/local/bin/healthcheck_port nova-rt-compute *'}
+    for command in re.findall(r'sudo (pkill[^"]*)"', wrapper):
+        assert f'/usr/bin/{command}' in permitted
+
+
+SUDO = """\
+#!/bin/bash
+# Stands for sudo: root's process is a child, and signals go to it alone.
+printf "%s\\n" "$*" >> {folder}/asked
+if [ "$1" = pkill ]; then kill "$2" "$(cat {folder}/pid)"; exit; fi
+bash -c 'trap "echo HUP >> {folder}/asked" HUP; trap "exit 3" TERM
+         echo $$ > {folder}/pid; while :; do sleep 0.05; done' &
+while wait $!; status=$?; [ -d /proc/$! ]; do :; done
+exit $status
+"""
+
+
+def test_the_wrapper_hands_signals_on_and_ends_as_the_service_does(
+        wrapper, tmp_path):
+    script, sudo = tmp_path / 'nova-compute', tmp_path / 'sudo'
     script.write_text(wrapper)
-    assert subprocess.run(('bash', '-n', script)).returncode == 0
-    assert wrapper.startswith('#!/bin/bash\nexec sudo -E ')
-    assert permission.endswith('SETENV: /var/lib/kolla/venv/bin/'
-                               'nova-rt-compute\n')
+    sudo.write_text(SUDO.format(folder=tmp_path))
+    sudo.chmod(0o755)
+    asked, pid = tmp_path / 'asked', tmp_path / 'pid'
+
+    def until(condition):
+        for _ in range(1000):
+            if condition():
+                return
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.kill()
+        pytest.fail(asked.read_text())
+    process = subprocess.Popen(
+        ('bash', script, '--config-file', 'x'),
+        env={**os.environ, 'PATH': f'{tmp_path}:{os.environ["PATH"]}'})
+    until(lambda: pid.exists() and pid.read_text())
+    process.send_signal(signal.SIGHUP)
+    until(lambda: 'HUP\n' in asked.read_text().splitlines(keepends=True))
+    process.terminate()
+    assert process.wait(60) == 3
+    assert asked.read_text().splitlines() == [
+        '-E /var/lib/kolla/venv/bin/nova-rt-compute --config-file x',
+        'pkill -HUP -x nova-rt-compute', 'HUP',
+        'pkill -TERM -x nova-rt-compute']
 
 
 def test_libvirt_has_its_driver_of_containers(ours):

@@ -9,13 +9,11 @@ from lxml import etree
 
 from nova_rt import ledger
 from nova_rt import reservation
+from nova_rt.virt.rt_init import program
 
 NAMESPACE = 'urn:nova-rt:reservation:1'
 PREFIX = 'rt'
 _TAG = f'{{{NAMESPACE}}}reservation'
-
-# Where the container sees rt-init.
-RT_INIT_INSIDE = '/.nova-rt-init'
 
 
 def with_reservation(xml: str, holding: ledger.Holding, rt_init: str,
@@ -71,7 +69,7 @@ def _wrap_init(domain: etree._Element,
     arguments = ['other', '0'] if policy is None else [
         policy.policy, str(policy.priority)]
     arguments.append(init.text or '/sbin/init')
-    init.text = RT_INIT_INSIDE
+    init.text = program.INSIDE
     for argument in reversed(arguments):
         element = etree.Element('initarg')
         element.text = argument
@@ -82,7 +80,7 @@ def _bind(domain: etree._Element, rt_init: str) -> None:
     bind = etree.SubElement(_child(domain, 'devices'), 'filesystem',
                             type='mount')
     etree.SubElement(bind, 'source', dir=rt_init)
-    etree.SubElement(bind, 'target', dir=RT_INIT_INSIDE)
+    etree.SubElement(bind, 'target', dir=program.INSIDE)
     etree.SubElement(bind, 'readonly')
 
 

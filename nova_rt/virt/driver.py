@@ -2,7 +2,6 @@
 """The libvirt driver for containers with reservations."""
 
 import errno
-import pathlib
 import threading
 
 from nova import exception
@@ -20,11 +19,10 @@ from nova_rt.virt import inventory
 from nova_rt.virt import root_disk
 from nova_rt.virt import vif
 from nova_rt.virt.cgroup import tree as cgroup_tree
+from nova_rt.virt.rt_init import program
 
 LOG = logging.getLogger(__name__)
 CONF = cfg.CONF
-
-RT_INIT = pathlib.Path(__file__).parent / 'rt_init' / 'rt-init'
 
 # How often a container is ended whose groups vanish meanwhile.
 _ENDS = 5
@@ -51,6 +49,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
 
     def init_host(self, host):
         """See base class; the kernel then holds what the containers hold."""
+        if CONF.rt.hcbs_scheduler_available:
+            _install_rt_init()
         super().init_host(host)
         self._reconcile()
 
@@ -96,7 +96,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         if holding is None:
             return xml
         return domain_xml.with_reservation(
-            xml, holding, str(RT_INIT),
+            xml, holding, str(program.on_host(CONF.instances_path)),
             reservation.init_policy(instance.flavor.extra_specs))
 
     def _create_guest(self, context, xml, instance, power_on=True,
@@ -287,7 +287,17 @@ def _check_offer() -> None:
             '[libvirt] uid_maps and gid_maps put containers into user '
             'namespaces, where the kernel grants no real-time policy: remove '
             'them, or set [rt] hcbs_scheduler_available=false.')
-    if not RT_INIT.exists():
+    if not program.BUILT.exists():
         raise host.Unavailable(
-            f'{RT_INIT} is missing: install nova-rt again, with a C compiler '
-            'and a static C library at hand.')
+            f'{program.BUILT} is missing: install nova-rt again, with a C '
+            'compiler and a static C library at hand.')
+
+
+def _install_rt_init() -> None:
+    try:
+        program.install(CONF.instances_path)
+    except OSError as why:
+        raise host.Unavailable(
+            f'rt-init, with which containers start, cannot be put below '
+            f'[DEFAULT] instances_path ({why}): see that there is room, and '
+            'that the file system is mounted without noexec.') from None

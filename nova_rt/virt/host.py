@@ -3,8 +3,10 @@
 
 from collections.abc import Iterable
 from collections.abc import Mapping
+from collections.abc import Sequence
 import errno
 import pathlib
+import re
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -28,6 +30,11 @@ LOG = logging.getLogger(__name__)
 # The groups that libvirt puts its containers below, without and with systemd.
 MACHINE_GROUPS = ('machine', 'machine.slice')
 
+# What it calls the group of a container (virDomainGenerateMachineName and,
+# with systemd, virSystemdMakeScopeName), and systemd's group for its processes.
+_NAME = r'(machine-)?lxc(-|\\x2d){pid}(-|\\x2d)'
+_INNER = 'libvirt'
+
 _CPUS = pathlib.Path('/sys/devices/system/cpu')
 
 
@@ -40,11 +47,14 @@ class ReservationHost:
 
     :param spoken: the kernel's dialect, None for a host that offers nothing
     :param empty: the host's pCPUs without any reservation
+    :param tops: the groups that containers are put below
     """
 
     def __init__(self, spoken: dialect.Dialect | None,
-                 empty: shares.HostShares) -> None:
+                 empty: shares.HostShares,
+                 tops: Sequence[str] = MACHINE_GROUPS) -> None:
         self.empty = empty
+        self._tops = tops
         self._dialect = spoken
         self._hierarchy = hierarchy.Hierarchy(spoken) if spoken else None
 
@@ -75,6 +85,10 @@ class ReservationHost:
                 'cpu.rt_runtime_us in the groups of the cpu controller): '
                 'boot a kernel with HCBS or RT_GROUP_SCHED, or set '
                 '[rt] hcbs_scheduler_available=false.')
+        if most <= 0:
+            raise Unavailable(
+                'The kernel admits no reservation beside its fair server '
+                '(kernel.sched_rt_runtime_us): set it to 950000.')
         LOG.info('Dialect %s, up to %s of each of the pCPUs %s; %s.',
                  spoken.name, bandwidth.percent(most), sorted(usable),
                  spoken.guarantee)
@@ -90,7 +104,7 @@ class ReservationHost:
     def apply(self, pid: int, holding: ledger.Holding) -> None:
         """Give a container its budget, if it does not have it already.
 
-        :param pid: a process of the container, or its controller
+        :param pid: of the container's controller, libvirt's id of it
         :raises KernelRefusal: if the kernel does not admit it
         :raises MissingControlFile: if there is nothing to write to
         :raises ProcessLookupError: if the container has ended
@@ -100,13 +114,11 @@ class ReservationHost:
             raise Unavailable(
                 'This host offers no reservations: '
                 '[rt] hcbs_scheduler_available is false.')
-        group = self._dialect.tree.group_of(pid)
-        if not hierarchy.ancestors(group):
-            # A process that has ended, but not been waited for, is in the
-            # root; the budget would be the whole machine's.
+        group = self.group_of(pid)
+        if group is None:
             raise ProcessLookupError(
-                f'Process {pid} has no control group of its own: its '
-                'container has ended.')
+                f'Process {pid} has no control group below '
+                f'/{" or /".join(self._tops)}: its container has ended.')
         wanted = self._budget(holding)
         if not self._hierarchy.holds(group, wanted):
             self._admit(group, wanted)
@@ -136,10 +148,34 @@ class ReservationHost:
         """
         if self._dialect is None:
             return None
+        return self._told_group(self._dialect.tree, pid) or self._named_group(
+            self._dialect.tree, pid)
+
+    def _told_group(self, tree: cgroup_tree.CgroupTree,
+                    pid: int) -> str | None:
         try:
-            return self._dialect.tree.group_of(pid) or None
+            group = tree.group_of(pid)
         except ProcessLookupError:
             return None
+        # A process that has ended, but not been waited for, is in the root;
+        # the budget would be the whole machine's.
+        return group if group.startswith(
+            tuple(f'{top}/' for top in self._tops)) else None
+
+    def _named_group(self, tree: cgroup_tree.CgroupTree,
+                     pid: int) -> str | None:
+        """Return the group that libvirt named after a controller.
+
+        Where nova-rt-compute is in a container of its own, as with Kolla, it
+        sees the host's groups, but not its processes.
+        """
+        name = re.compile(_NAME.format(pid=pid))
+        for top in self._tops:
+            for group in tree.children(top):
+                if name.match(group.removeprefix(f'{top}/')):
+                    inner = f'{group}/{_INNER}'
+                    return inner if tree.exists(inner) else group
+        return None
 
     def settle(self, group: str) -> None:
         """Take back what the groups above an ended container still hold."""
@@ -169,7 +205,7 @@ class ReservationHost:
         """Take back what no running container needs, on the whole host."""
         if self._dialect is None:
             return
-        for group in MACHINE_GROUPS:
+        for group in self._tops:
             if self._dialect.tree.exists(group):
                 self.settle(f'{group}/ended')
 
@@ -182,7 +218,7 @@ class ReservationHost:
             return None
         groups = {server: self.group_of(pid)
                   for server, pid in running.items()}
-        return survey.survey(self._dialect, MACHINE_GROUPS, {
+        return survey.survey(self._dialect, self._tops, {
             server: group for server, group in groups.items() if group})
 
     def _budget(self, holding: ledger.Holding) -> budget.Budget:

@@ -24,6 +24,7 @@ from nova_rt import policies
 from nova_rt import reservation
 from nova_rt.virt import domain_xml
 from nova_rt.virt import host
+from nova_rt.virt.rt_init import program
 
 # Short: a window that begins within a period has up to half of one more or less.
 PERIOD_US = 20_000
@@ -78,10 +79,9 @@ def _start(connection: libvirt.virConnect, number: int,
     image = root.with_suffix('.raw')
     subprocess.run(('cp', IMAGE, image), check=True)
     subprocess.run(('mount', '-o', 'loop', image, root), check=True)
-    rt_init = pathlib.Path(domain_xml.__file__).parent / 'rt_init' / 'rt-init'
     return connection.createXML(domain_xml.with_reservation(
         DOMAIN.format(number=number, root=root, vcpus=len(holding.pcpus)),
-        holding, str(rt_init), None))
+        holding, str(program.BUILT), None))
 
 
 if __name__ == '__main__':

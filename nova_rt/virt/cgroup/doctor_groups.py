@@ -14,11 +14,10 @@ from nova_rt.virt.cgroup import hierarchy
 from nova_rt.virt.cgroup import tree as cgroup_tree
 from nova_rt.virt.cgroup.finding import Finding
 from nova_rt.virt.cgroup.finding import Machine
+from nova_rt.virt.rt_init import program
 
 _SCHED_DEADLINE = 6
 _TRY = (1_000, 1_000_000)
-# What a container's first process is called until it has its reservation.
-_WAITING = 'rt-init'
 
 
 def root(machine: Machine, spoken: dialect.Dialect) -> Iterator[Finding]:
@@ -67,7 +66,7 @@ def waiting(machine: Machine, spoken: dialect.Dialect) -> Iterator[Finding]:
     """Look for containers that wait until the groups above have a budget."""
     for process in spoken.tree.proc.glob('[0-9]*'):
         with contextlib.suppress(OSError, cgroup_tree.MissingControlFile):
-            if (process / 'comm').read_text().strip() != _WAITING:
+            if (process / 'comm').read_text().strip() != program.COMM:
                 continue
             group = spoken.tree.group_of(int(process.name))
             empty = [each for each in (group, *hierarchy.ancestors(group))
@@ -105,11 +104,10 @@ def foreign(machine: Machine, spoken: dialect.Dialect) -> Iterator[Finding]:
 def _below(spoken: dialect.Dialect, group: str) -> tuple[int, ...]:
     """Return what the groups below a group hold, by pCPU."""
     total = [0] * spoken.count
-    for child in spoken.tree.children(group):
+    for child in hierarchy.bounded_below(spoken, group):
         with contextlib.suppress(cgroup_tree.MissingControlFile):
-            held = (spoken.read(child).bandwidths if spoken.bounded(child)
-                    else _below(spoken, child))
-            total = [t + h for t, h in zip(total, held, strict=True)]
+            total = [t + h for t, h in zip(
+                total, spoken.read(child).bandwidths, strict=True)]
     return tuple(total)
 
 

@@ -135,7 +135,7 @@ class Hierarchy:
         :param instead: budgets to count in place of those that children have
         """
         total = [0] * self._dialect.count
-        for child in {*self._bounded_by(ancestor), *instead}:
+        for child in {*bounded_below(self._dialect, ancestor), *instead}:
             try:
                 held = instead.get(child) or self._dialect.read(child)
             except cgroup_tree.MissingControlFile:
@@ -149,16 +149,17 @@ class Hierarchy:
         return [ancestor for ancestor in ancestors(group)
                 if self._dialect.bounded(ancestor)]
 
-    def _bounded_by(self, ancestor: str) -> Iterator[str]:
-        """Yield the groups whose budgets are taken from this one's."""
-        for child in self._tree.children(ancestor):
-            try:
-                if self._dialect.bounded(child):
-                    yield child
-                else:
-                    yield from self._bounded_by(child)
-            except cgroup_tree.MissingControlFile:
-                continue
+
+def bounded_below(spoken: dialect.Dialect, group: str) -> Iterator[str]:
+    """Yield the groups whose budgets are taken from a group's."""
+    for child in spoken.tree.children(group):
+        try:
+            if spoken.bounded(child):
+                yield child
+            else:
+                yield from bounded_below(spoken, child)
+        except cgroup_tree.MissingControlFile:
+            continue
 
 
 def ancestors(group: str) -> list[str]:

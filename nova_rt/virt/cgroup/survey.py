@@ -30,7 +30,7 @@ def survey(spoken: dialect.Dialect, tops: Iterable[str],
     kept = [0] * spoken.count
     for group in sorted(above):
         below = list(spoken.tree.children(group))
-        kept = _add(kept, _kept(spoken, group, below))
+        kept = _add(kept, _kept(spoken, group))
         for child in set(below) - above - set(containers.values()):
             found = _read(spoken, child)
             if found is not None and any(found.runtimes_us):
@@ -38,14 +38,13 @@ def survey(spoken: dialect.Dialect, tops: Iterable[str],
     return audit.Kernel(held, others, tuple(kept))
 
 
-def _kept(spoken: dialect.Dialect, group: str,
-          below: Iterable[str]) -> Iterable[int]:
+def _kept(spoken: dialect.Dialect, group: str) -> Iterable[int]:
     """Return what a group has beyond the least that holds those below it."""
     has = _read(spoken, group)
     if has is None:
         return [0] * spoken.count
     total: list[int] = [0] * spoken.count
-    for child in below:
+    for child in hierarchy.bounded_below(spoken, group):
         found = _read(spoken, child)
         if found is not None:
             total = _add(total, found.bandwidths)

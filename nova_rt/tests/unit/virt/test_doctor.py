@@ -145,8 +145,8 @@ def test_a_container_that_waits_below_a_group_at_0_is_wrong(proc, debugfs):
     kernel = fake_kernel.FakeKernel(proc=proc)
     kernel.start(7, 'machine/one')
     (proc / '7').mkdir()
-    (proc / '7/comm').write_text('rt-init\n')
-    (proc / '7/cmdline').write_bytes(b'/rt-init\0')
+    (proc / '7/comm').write_text('.nova-rt-init\n')
+    (proc / '7/cmdline').write_bytes(b'/.nova-rt-init\0')
     (proc / '7/task').mkdir()
     wrong = said(examine(kernel, debugfs), finding.WRONG)
     assert 'the container in /machine/one waits' in wrong['ancestors']

@@ -14,6 +14,7 @@ from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import dialect
 from nova_rt.virt.cgroup import hcbs
 from nova_rt.virt.cgroup import hierarchy
+from nova_rt.virt.cgroup import survey
 
 
 def host_with(kernel):
@@ -83,6 +84,9 @@ def test_groups_that_say_max_are_left_so_and_passed_over():
                      budget.Budget(100_000, (20_000,) * 4))
     assert kernel.read('machine.slice/one.scope', hcbs.MAX) == 'max 0\n'
     assert kernel.read('machine.slice', hcbs.MAX) == '40000 100000\n'
+    found = survey.survey(spoken, ('machine.slice',), {
+        name: f'machine.slice/{name}.scope/libvirt' for name in ('one', 'two')})
+    assert found.kept == (0,) * 4
     kernel.stop(7)
     groups.settle('machine.slice/one.scope/libvirt')
     assert kernel.read('machine.slice', hcbs.MAX) == '20000 100000\n'

@@ -12,6 +12,7 @@ from nova_rt import shares
 from nova_rt.tests import fake_kernel
 from nova_rt.virt import host
 from nova_rt.virt.cgroup import detect
+from nova_rt.virt.cgroup import dialect
 from nova_rt.virt.cgroup import hierarchy
 from nova_rt.virt.cgroup import tree
 
@@ -162,6 +163,15 @@ def test_a_stock_kernel_told_to_enforce_nothing_is_an_error_at_start(
         host.ReservationHost.open(options())
 
 
+def test_a_kernel_whose_limit_the_fair_server_takes_is_an_error_at_start(
+        kernel, monkeypatch):
+    monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
+        lambda cls: kernel))
+    monkeypatch.setattr(dialect, 'global_limit', lambda proc: 0)
+    with pytest.raises(host.Unavailable, match='set it to 950000'):
+        host.ReservationHost.open(options())
+
+
 @pytest.mark.parametrize('group', ['', 'system.slice'])
 def test_a_budget_is_not_written_to_a_group_that_is_no_container_s(
         kernel, group):
@@ -171,3 +181,25 @@ def test_a_budget_is_not_written_to_a_group_that_is_no_container_s(
     with pytest.raises(ProcessLookupError, match='has ended'):
         machine.apply(7, holding(40_000, 0))
     assert kernel.writes == []
+
+
+@pytest.mark.parametrize(('name', 'inner'), [
+    ('machine/lxc-7-web.libvirt-lxc', ''),
+    ('machine.slice/machine-lxc\\x2d7\\x2dweb.scope', '/libvirt')])
+def test_a_container_whose_processes_are_not_seen_is_known_by_its_group(
+        kernel, name, inner):
+    other = name.replace('7', '77')
+    kernel.start(77, other + inner)
+    kernel.start(7, name + inner)
+    kernel.pids.clear()
+    machine = host_with(kernel)
+    assert machine.group_of(7) == name + inner
+    machine.apply(7, holding(40_000, 0))
+    assert any(kernel.bandwidths(name + inner))
+    assert not any(kernel.bandwidths(other + inner))
+
+
+def test_a_process_outside_is_not_taken_for_a_container_of_its_number(kernel):
+    kernel.start(7, 'docker/nova-compute')
+    kernel.start(8, 'machine/lxc-7-web.libvirt-lxc')
+    assert host_with(kernel).group_of(7) == 'machine/lxc-7-web.libvirt-lxc'
