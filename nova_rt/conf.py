@@ -40,8 +40,9 @@ COMMON_OPTS = [
         help="""
 The largest bandwidth that reservations may have on one pCPU, as a fraction of
 the CPU. What a host admits is this or what its kernel admits, whichever is
-smaller. Read by nova-rt-compute, and by nova-api, which refuses a reservation
-over the cap at once: set the largest cap of the cloud there.
+smaller; leave room below it for SCHED_DEADLINE tasks of the host's own. Read by
+nova-rt-compute, and by nova-api, which refuses a reservation over the cap at
+once: set the largest cap of the cloud there.
 """),
 ]
 

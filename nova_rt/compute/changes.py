@@ -118,6 +118,15 @@ class InPlaceManager(manager.ComputeManager):
         self.rt.end_in_place(context, instance, flavor)
         return None
 
+    def confirm_resize(self, context, instance, migration):
+        """See base class; not again what was confirmed as the service started.
+
+        The message that asks for it may have waited for the service.
+        """
+        if in_place.begun(instance):
+            migration = objects.Migration.get_by_id(context, migration.id)
+        super().confirm_resize(context, instance, migration)
+
     def revert_resize(self, context, instance, migration, request_spec):
         """See base class; in place, the container goes on running."""
         if in_place.begun(instance):
@@ -174,6 +183,11 @@ class InPlaceManager(manager.ComputeManager):
         instance.vm_state = instance.system_metadata.get(
             'old_vm_state', vm_states.ACTIVE)
         instance.task_state = None
+        try:
+            instance.save(expected_task_state=list(_INTERRUPTED))
+        except exception.UnexpectedDeletingTaskStateError:
+            LOG.info('It is being deleted.', instance=instance)
+            return
         self._delete_stashed_flavor_info(instance)
         instance.drop_migration_context()
 

@@ -20,6 +20,8 @@ OLD = 'old_'
 NEW = 'new_'
 # That the move of which these are the sides changes the running container.
 IN_PLACE = 'rt_in_place'
+# That the server has been given another reservation than its hint asks for.
+HINT_DUE = 'rt_hint_due'
 
 
 def reservation_of(flavor: objects.Flavor) -> reservation.Reservation | None:

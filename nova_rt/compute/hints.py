@@ -62,10 +62,7 @@ class HintManager(changes.InPlaceManager):
             raise exception.ResizeError(reason=str(why)) from None
 
     def finish_interrupted(self, context, instance):
-        """See base class; a change without a resize is undone.
-
-        Not if it is done, and only its hint is not stored yet.
-        """
+        """See base class; a change without a resize is undone."""
         if in_place.by_hint(instance):
             self._undo(context, instance)
         else:
@@ -79,13 +76,10 @@ class HintManager(changes.InPlaceManager):
                 reason='only a server that is active or stopped, and has a '
                        'reservation, can be given another one in place')
         try:
-            self.rt.claim_in_place(instance, flavor)
-            instance.task_state = CHANGING
-            instance.save(expected_task_state=[None])
+            self.rt.claim_in_place(instance, flavor, CHANGING)
         except claims.NoRoomOnHost as why:
             raise exception.ResizeError(reason=str(why)) from None
         except exception.UnexpectedTaskStateError:
-            self.rt.settle_in_place(context, fetched(context, instance.uuid))
             raise exception.ResizeError(
                 reason='another operation is under way') from None
 
@@ -97,8 +91,8 @@ class HintManager(changes.InPlaceManager):
         self.driver.change_reservation(instance, new)
         instance.flavor = instance.new_flavor
         instance.new_flavor = None
-        held.set_pcpus(instance, None, held.OLD)
-        held.set_pcpus(instance, None, held.NEW)
+        held.end_move(instance)
+        instance.system_metadata[held.HINT_DUE] = 'yes'
         instance.task_state = CHANGED
         instance.save(expected_task_state=CHANGING)
         LOG.info('Changed the reservation to %d µs every %d µs.',

@@ -2,6 +2,7 @@
 """The compute manager: where a request's hints meet its flavor."""
 
 from nova import exception
+import oslo_messaging
 
 from nova_rt import reservation
 from nova_rt.compute import evacuation
@@ -99,8 +100,12 @@ class RTComputeManager(hints.HintManager):
                 on_shared_storage, preserve_ephemeral, migration,
                 scheduled_node, limits, request_spec, accel_uuids,
                 reimage_boot_volume, target_state)
-        except exception.BuildAbortException:
-            if not (recreate and evacuation.may_go_elsewhere(request_spec)):
+        except oslo_messaging.ExpectedException as why:
+            # So Nova's decorator wraps it.
+            aborted = isinstance(
+                why.exc_info[1], exception.BuildAbortException)
+            if not (aborted and recreate
+                    and evacuation.may_go_elsewhere(request_spec)):
                 raise
             evacuation.begin_again(
                 context.elevated(), self.compute_task_api, instance,

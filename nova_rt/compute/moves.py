@@ -50,6 +50,9 @@ def side(instance: objects.Instance, migration: objects.Migration,
 def sides(instance: objects.Instance, migration: objects.Migration,
           here: Place) -> tuple[ledger.Holding | None, ledger.Holding | None]:
     """Return what a moving server holds here, itself and for its move."""
+    is_here = (instance.host, instance.node) == here
+    if not _moves(instance, migration):
+        return in_place.occupied_by(instance) if is_here else None, None
     incoming = destination(migration) == here
     outbound = source(migration) == here
     own = held.holding_of(instance)
@@ -61,9 +64,21 @@ def sides(instance: objects.Instance, migration: objects.Migration,
                          held.OLD if switched else held.NEW)
     if incoming:
         return None, side(instance, migration, held.NEW)
-    if outbound and (instance.host, instance.node) != here:
+    if outbound and not is_here:
         return None, side(instance, migration, held.OLD)
     return own, None
+
+
+def _moves(instance: objects.Instance, migration: objects.Migration) -> bool:
+    """Return whether a server is under way by this migration.
+
+    One that failed is not over for Nova, and is offered again whenever the
+    server does something that looks like a move.
+    """
+    of_move = instance.migration_context
+    return of_move is not None and of_move.migration_id == migration.id and any(
+        prefix + held.PCPUS in instance.system_metadata
+        for prefix in (held.OLD, held.NEW))
 
 
 def coming_back(context: nova_context.RequestContext, here: Place,

@@ -20,7 +20,6 @@ import oslo_messaging
 from nova_rt import reservation
 from nova_rt.compute import held
 from nova_rt.compute import hints
-from nova_rt.compute import in_place
 
 _VERSION = '6.0'
 _PREFIX = reservation.EXTRA_SPEC_PREFIX
@@ -66,12 +65,13 @@ def change(context: nova_context.RequestContext, server: str,
 
 def _finish(spec: objects.RequestSpec, instance: objects.Instance) -> None:
     """Store the hint of a server that was changed, and unlock it."""
-    if not in_place.by_hint(instance) or instance.task_state != hints.CHANGED:
+    if held.HINT_DUE not in instance.system_metadata:
         return
     _store(spec, held.reservation_of(instance.flavor))
-    held.end_move(instance)
+    del instance.system_metadata[held.HINT_DUE]
     instance.task_state = None
-    instance.save(expected_task_state=hints.CHANGED)
+    # Without one if somebody has reset it meanwhile.
+    instance.save(expected_task_state=[hints.CHANGED, None])
 
 
 def _store(spec: objects.RequestSpec, has: reservation.Reservation) -> None:

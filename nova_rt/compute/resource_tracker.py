@@ -81,13 +81,15 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             self.shares, holding.reservation, holding.pcpus, wanted)
 
     @_locked
-    def claim_in_place(self, instance, flavor):
+    def claim_in_place(self, instance, flavor, task_state):
         """Hold the larger of a server's reservation and a flavor's.
 
-        It is noted on the instance, to be saved; then or if that fails, call
-        :meth:`settle_in_place`.
+        The instance is saved with it under the lock: the periodic task derives
+        from what is saved. When that is over, call :meth:`settle_in_place`.
 
+        :param task_state: what locks the server meanwhile
         :raises NoRoomOnHost: if it does not fit on the server's pCPUs
+        :raises UnexpectedTaskStateError: if something else is under way
         """
         try:
             self._check_in_place(instance, held.reservation_of(flavor))
@@ -97,8 +99,9 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
                 f'{miss}.') from None
         instance.new_flavor = flavor
         in_place.note(instance, in_place.HINT)
-        self.ledger.enter(instance.uuid, _SERVER,
-                          in_place.occupied_by(instance))
+        instance.task_state = task_state
+        instance.save(expected_task_state=[None])
+        self._hold(instance)
 
     @_locked
     def end_in_place(self, context, instance, flavor):
@@ -112,9 +115,14 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     @_locked
     def settle_in_place(self, context, instance):
         """Hold, and tell, what the instance says by now."""
+        self._hold(instance)
+        self._update(context.elevated(), self.compute_nodes[instance.node])
+
+    def _hold(self, instance):
+        # One that arrived a moment ago is still held for its move.
+        self.ledger.enter(instance.uuid, _MOVE, None)
         self.ledger.enter(instance.uuid, _SERVER,
                           in_place.occupied_by(instance))
-        self._update(context.elevated(), self.compute_nodes[instance.node])
 
     def _update(self, context, compute_node, startup=False):
         compute_node.stats = dict(
@@ -269,7 +277,8 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
 
     def finish_evacuation(self, instance, node, migration):
         """See base class; the server holds its new pCPUs from here on."""
-        if migration is not None:
+        # Nova gives a rebuild any migration that waits to be evacuated.
+        if migration is not None and instance.host != self.host:
             held.switch_side(instance, held.NEW)
             held.end_move(instance)
         super().finish_evacuation(instance, node, migration)

@@ -3,6 +3,9 @@
 
 from unittest import mock
 
+from nova import objects
+
+from nova_rt.filters import rt_share_filter
 from nova_rt.tests.functional import cloud
 from nova_rt.tests.functional import test_moves as moves
 
@@ -51,6 +54,31 @@ class TestEvacuation(moves.MovesTestCase):
         self.assertIn('lacks', self.fault_of(self.server))
         self.assertEqual((0, 1), self.pcpus_of(self.server))
         self.assert_settled(self.other, full)
+
+    def test_where_its_claim_comes_too_late_it_goes_to_another_host(self):
+        full = self.boot_on('host2', self.make_flavor(60, 4))
+        self._start_compute('host3')
+        self.take_down('host1')
+        filtered = rt_share_filter.RTShareFilter.filter_all
+        asked = []
+
+        def first_to_host2(self, hosts, spec):
+            asked.append(spec)
+            return filtered(self, hosts, spec) if len(asked) > 1 else [
+                each for each in hosts if each.host == 'host2']
+        with mock.patch.object(rt_share_filter.RTShareFilter, 'filter_all',
+                               first_to_host2):
+            self.evacuate(expected_state='ACTIVE', expected_host='host3')
+        self.assertEqual(2, len(asked))
+        self.assert_settled(self.server, self.other, full)
+
+    def test_a_rebuild_with_an_evacuation_left_over_keeps_its_pcpus(self):
+        objects.Migration(
+            self.cell_context(), source_compute='host1', source_node='host1',
+            instance_uuid=self.server['id'], status='accepted',
+            migration_type='evacuation').create()
+        self._rebuild_server(self.server, self.server['image']['id'])
+        self.assertEqual((0, 1), self.pcpus_of(self.server))
 
     def test_a_kernel_that_refuses_leaves_no_claim(self):
         self.take_down('host1')

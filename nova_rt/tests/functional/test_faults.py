@@ -6,6 +6,7 @@ from unittest import mock
 
 from nova import exception
 from nova.compute import rpcapi
+from nova.compute import task_states
 
 from nova_rt import audit
 from nova_rt.tests.functional import cloud
@@ -144,6 +145,28 @@ class TestMovesThatFail(FaultsTestCase):
                 'resize': {'flavorRef': self.large}})
             self._wait_for_migration_status(self.server, ['error'])
         self.assert_settled(self.server)
+
+    def test_one_that_failed_long_ago_is_no_move_of_what_is_rebuilt(self):
+        with mock.patch.object(
+                self.computes['host1'].manager.driver,
+                'migrate_disk_and_power_off',
+                side_effect=exception.ResizeError(reason='no')):
+            self.api.post_server_action(self.server['id'], {
+                'resize': {'flavorRef': self.large}})
+            self._wait_for_migration_status(self.server, ['error'])
+        self._wait_for_server_parameter(self.server, {
+            'OS-EXT-STS:task_state': None})
+        self.admin_api.post_server_action(
+            self.server['id'], {'os-resetState': {'state': 'active'}})
+        self._run_periodics()
+        self._resize_server(self.server, self.large)
+        self._confirm_resize(self.server)
+        instance = self.instance_of(self.server)
+        self.assertEqual('host2', instance.host)
+        instance.task_state = task_states.REBUILDING
+        instance.save()
+        self._run_periodics()
+        self.assert_ledgers([0] * 4, [60, 60, 60, 0])
 
     def test_a_revert_that_never_arrives_holds_nothing_where_it_was(self):
         others = self.boot_on('host2', self.make_flavor(30, 4))

@@ -3,16 +3,22 @@
 
 import argparse
 import errno
+import threading
 from unittest import mock
 
 from nova import exception
 from nova import objects
+from nova import utils
+from nova.compute import resource_tracker
+from oslo_db import exception as db_exc
 import oslo_messaging
 import pytest
 
+from nova_rt import bandwidth
 from nova_rt.cmd import manage_base
 from nova_rt.cmd import manage_reservation
 from nova_rt.compute import held
+from nova_rt.compute import hints
 from nova_rt.tests.functional import base
 from nova_rt.tests.functional import test_in_place
 
@@ -157,11 +163,57 @@ class TestRefusals(HintTestCase):
         self.assertIn('has no reservation', self.refused(1000, server=plain))
         self.flags(shelved_offload_time=0)
         self._shelve_server(self.server)
-        self.assertIn('on no host', self.refused(60_000))
+        # Nova takes it from its host last.
+        self.eventually(
+            lambda: self.assertIn('on no host', self.refused(60_000)))
+
+    def test_a_database_that_is_away_is_one_sentence(self):
+        away = db_exc.CantStartEngineError('No sql_connection is set')
+        with mock.patch.object(objects.InstanceMapping, 'get_by_instance_uuid',
+                               side_effect=away):
+            self.assertEqual('A database cannot be asked: No sql_connection '
+                             'is set.', self.refused(60_000))
 
     def test_a_server_that_nova_does_not_know_is_one_sentence(self):
         self.assertIn('knows no server', self.refused(60_000, server={
             'id': '12345678-1234-4234-8234-123456789012'}))
+
+
+class TestClaims(HintTestCase):
+
+    HOSTS = 2
+
+    def test_no_periodic_task_comes_between_what_is_held_and_what_is_saved(
+            self):
+        save = objects.Instance.save
+        free = threading.Event()
+
+        @utils.synchronized(resource_tracker.COMPUTE_RESOURCE_SEMAPHORE,
+                            fair=True)
+        def periodic():
+            free.set()
+
+        def saved(instance, *args, **kwargs):
+            if instance.task_state == hints.CHANGING and not other.ident:
+                other.start()
+                self.assertFalse(free.wait(0.3))
+            save(instance, *args, **kwargs)
+        other = threading.Thread(target=periodic)
+        with mock.patch.object(objects.Instance, 'save', saved):
+            self.set(60_000)
+        other.join(60)
+        self.assertTrue(free.is_set())
+        self.assert_has(60, rt_runtime_us=60_000)
+
+    def test_just_after_a_migration_it_is_counted_once(self):
+        self._migrate_server(self.server)
+        self._confirm_resize(self.server)
+        there = self.computes[
+            self.api.get_server(self.server['id'])['OS-EXT-SRV-ATTR:host']]
+        self.set(20_000)
+        self.assertEqual([20, 20, 0, 0], [
+            round(100 * used / bandwidth.BW_UNIT)
+            for used in there.manager.rt.shares.used])
 
 
 class TestInterruptions(HintTestCase):
@@ -178,11 +230,20 @@ class TestInterruptions(HintTestCase):
         self.set()
         self.assert_has(60, rt_runtime_us=60_000)
 
+    def test_unlocked_by_an_operator_it_is_finished_all_the_same(self):
+        with mock.patch.object(objects.RequestSpec, 'save',
+                               side_effect=exception.NotFound()):
+            self.refused(60_000)
+        self.admin_api.post_server_action(
+            self.server['id'], {'os-resetState': {'state': 'active'}})
+        self.set()
+        self.assert_has(60, rt_runtime_us=60_000)
+
     def test_killed_before_it_is_unlocked_it_is_finished(self):
         unlock = objects.Instance.save
 
         def die(instance, *args, **kwargs):
-            if kwargs.get('expected_task_state') == 'resize_finish':
+            if kwargs.get('expected_task_state') == ['resize_finish', None]:
                 raise exception.NotFound
             return unlock(instance, *args, **kwargs)
         with mock.patch.object(objects.Instance, 'save', die):

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reservations that are changed while their containers run."""
 
-import contextlib
 import errno
 from unittest import mock
 
 from nova import exception
 from nova import objects
 from oslo_utils import uuidutils
+import pytest
 
 from nova_rt import bandwidth
 from nova_rt import shares
 from nova_rt.compute import promise
 from nova_rt.tests.functional import base
 from nova_rt.tests.functional import cloud
+from nova_rt.tests.functional import killed
 
 
 class InPlaceTestCase(cloud.CloudTestCase):
@@ -172,6 +173,30 @@ class TestResize(InPlaceTestCase):
             self.api.post_server_action(self.server['id'], {
                 'resize': {'flavorRef': self.make_flavor(60, 2)}})
             self._wait_until_deleted(self.server)
+        self._run_periodics()
+        self.assert_settled()
+        self.assert_audited()
+
+    def test_one_that_is_deleted_before_it_is_changed_stays_so(self):
+        held = []
+        with (mock.patch('nova.compute.rpcapi.ComputeAPI.resize_instance',
+                         lambda *args, **kwargs: held.append(args)),
+              mock.patch('nova.compute.rpcapi.ComputeAPI.terminate_instance')
+              as lost):
+            self.api.post_server_action(self.server['id'], {
+                'resize': {'flavorRef': self.make_flavor(60, 2)}})
+            self.eventually(lambda: self.assertNotEqual([], held))
+            self.api.delete_server(self.server['id'])
+            self.eventually(lambda: self.assertTrue(lost.called))
+        (_, context, instance, migration, image, flavor, spec, clean), = held
+        with pytest.raises(exception.UnexpectedDeletingTaskStateError):
+            self.computes['host1'].manager.resize_instance(
+                context, instance, image, migration, flavor, clean, spec)
+        self.assertEqual('deleting',
+                         self.instance_of(self.server).task_state)
+        self.assertEqual('error', self.migration_of(self.server).status)
+        self.start('host1')
+        self._wait_until_deleted(self.server)
         self._run_periodics()
         self.assert_settled()
         self.assert_audited()
@@ -412,19 +437,11 @@ class TestInterruptions(InPlaceTestCase):
         died = []
 
         def die(*args, **kwargs):
-            # What is dead does nothing any more, also not in "except".
-            if died or not after:
-                died.append(method)
-                raise _Killed
-            wrapped(*args, **kwargs)
+            if after:
+                wrapped(*args, **kwargs)
             died.append(method)
-            raise _Killed
-        manager = self.computes['host1'].manager
-        with mock.patch.object(target, method, die), mock.patch.object(
-                manager, '_revert_allocation'), mock.patch.object(
-                manager, '_error_out_instance_on_exception',
-                return_value=contextlib.nullcontext()), mock.patch.object(
-                manager, '_instance_update'):
+            raise killed.Killed
+        with mock.patch.object(target, method, die):
             self.api.post_server_action(self.server['id'], {
                 'resize': {'flavorRef': flavor}})
             self.eventually(lambda: self.assertNotEqual([], died))
@@ -501,18 +518,12 @@ class TestInterruptions(InPlaceTestCase):
     def test_killed_in_a_revert_it_has_the_old(self):
         for method in ('revert_resize', '_note_taken_back'):
             self._resize_server(self.server, self.small)
-            manager = self.computes['host1'].manager
-            died = []
-
-            def die(*args, died=died, **kwargs):
-                died.append(True)
-                raise _Killed
-            with (mock.patch.object(manager, method, die),
-                  mock.patch.object(manager, '_set_instance_obj_error_state'),
-                  mock.patch.object(manager, '_instance_update')):
+            with mock.patch.object(
+                    self.computes['host1'].manager, method,
+                    side_effect=killed.Killed) as died:
                 self.api.post_server_action(
                     self.server['id'], {'revertResize': None})
-                self.eventually(lambda died=died: self.assertTrue(died))
+                self.eventually(died.assert_called_once)
             self.start('host1')
             self._wait_for_state_change(self.server, 'ACTIVE')
             self.assert_as_it_was()
@@ -527,6 +538,18 @@ class TestInterruptions(InPlaceTestCase):
         self._wait_for_state_change(self.server, 'ACTIVE')
         self.assert_as_it_was(20)
 
-
-class _Killed(Exception):
-    """Stands for the end of the process."""
+    def test_a_confirmation_that_arrives_after_that_changes_nothing(self):
+        self._resize_server(self.server, self.small)
+        held = []
+        with mock.patch('nova.compute.rpcapi.ComputeAPI.confirm_resize',
+                        lambda *args, **kwargs: held.append(args)):
+            self.api.post_server_action(
+                self.server['id'], {'confirmResize': None},
+                check_response_status=[204])
+        self.start('host1')
+        (_, context, instance, migration, *_), = held
+        self.computes['host1'].manager.confirm_resize(
+            context, instance, migration)
+        self._wait_for_state_change(self.server, 'ACTIVE')
+        self.assertEqual('confirmed', self.migration_of(self.server).status)
+        self.assert_as_it_was(20)
