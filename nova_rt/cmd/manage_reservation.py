@@ -69,9 +69,9 @@ def _explained(server: str):
     """
     from nova import exception
     import oslo_messaging
-    import sqlalchemy.exc
 
     from nova_rt.compute import rehint
+    from nova_rt.db import problems
 
     try:
         yield
@@ -83,10 +83,10 @@ def _explained(server: str):
         raise manage_base.Failed(
             'Another operation on the server was faster: run this again.'
         ) from None
-    except sqlalchemy.exc.SQLAlchemyError as trouble:
+    except problems.DATABASE_ERRORS as trouble:
         raise manage_base.Failed(
-            f'A database cannot be asked ({type(trouble).__name__}): check '
-            '[api_database] in nova.conf, and run this again.') from None
+            f'A database cannot be asked: {problems.sentence(trouble)}.'
+        ) from None
     except oslo_messaging.MessagingException as trouble:
         raise manage_base.Failed(
             f'Nova cannot be asked ({type(trouble).__name__}): check '

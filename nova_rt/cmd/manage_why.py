@@ -40,10 +40,10 @@ def _rows(server: str) -> Iterator[tuple[str, ...]]:
     from keystoneauth1 import exceptions as ks_exc
     from nova import context
     from nova import exception
-    import sqlalchemy.exc
 
     from nova_rt import reservation
     from nova_rt import why
+    from nova_rt.db import problems
     from nova_rt.filters import candidates
 
     admin = context.get_admin_context()
@@ -58,10 +58,10 @@ def _rows(server: str) -> Iterator[tuple[str, ...]]:
         raise manage_base.Failed(manage_base.unknown(server)) from None
     except reservation.InvalidReservation as refusal:
         raise manage_base.Failed(str(refusal)) from None
-    except sqlalchemy.exc.SQLAlchemyError as trouble:
+    except problems.DATABASE_ERRORS as trouble:
         raise manage_base.Failed(
-            f'A database cannot be read ({type(trouble).__name__}): check '
-            '[api_database] in nova.conf.') from None
+            f'A database cannot be read: {problems.sentence(trouble)}.'
+        ) from None
     except ks_exc.ClientException as trouble:
         raise manage_base.Failed(
             f'Placement cannot be asked: {trouble}') from None

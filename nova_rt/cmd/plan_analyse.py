@@ -102,7 +102,8 @@ def _row(tasks: Sequence[Any], name: str, given: Any,
     if given is None:
         found, verdict = least(tasks, name, arguments)
     else:
-        verdict = synthesis.scheduler(name)(tasks, given)
+        verdict = synthesis.scheduler(name)(
+            tasks, synthesis.usable(given, arguments.overhead_us))
     failure = verdict.failure
     row = _empty(name) | {
         'schedulable': verdict.schedulable, 'slack_us': verdict.slack_us,

@@ -55,6 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     target = sizing.Target(
         checks.positive('The deadline', arguments.deadline_us) / 1e6,
         arguments.percentile)
+    if arguments.chain and arguments.bound:
+        raise checks.ModelError('Give --chain or --bound, not both: a chain '
+                                'is split by the exact percentiles.')
     if arguments.chain:
         named = taskfile.read_stages(arguments.chain)
         split = chain.split([service for _, service in named], target,

@@ -82,6 +82,21 @@ def least_runtime(tasks: Sequence[tasks_.Task], period_us: int, vcpus: int,
         vcpus * (high + overhead_us), period_us, vcpus), best)
 
 
+def usable(resource: supply.Resource, overhead_us: int) -> supply.Resource:
+    """Return what context switches leave of a resource.
+
+    :param overhead_us: of each period, what they take from each vCPU's Q
+    :raises checks.ModelError: if it is all
+    """
+    checks.time_us('The overhead', overhead_us, least=0)
+    left = resource.budget_us - resource.vcpus * overhead_us
+    if left <= 0:
+        raise checks.ModelError(
+            f'An overhead of {overhead_us} µs leaves nothing of a runtime of '
+            f'{resource.runtime_us} µs: raise the runtime.')
+    return dataclasses.replace(resource, budget_us=left)
+
+
 def _tested(test: Test, tasks: Sequence[tasks_.Task], runtime_us: int,
             period_us: int, vcpus: int) -> verdict.Verdict | None:
     if runtime_us < 1:

@@ -54,6 +54,16 @@ def test_analyse_gives_both_verdicts_for_the_set_of_the_paper(ask, gamma):
     assert earliest['failing_task'] == 'task 1 (2, 32) ms'
 
 
+def test_what_overhead_takes_is_not_there_for_the_tasks(ask, gamma):
+    def fixed(budget, *more):
+        return ask('analyse', gamma, '--budget-us', str(budget), *PAPER[2:],
+                   '--scheduler', 'fp', *more)[0]
+    less = fixed(30_000, '--overhead-us', '300')
+    assert less['slack_us'] == fixed(28_800)['slack_us']
+    assert less['slack_us'] != fixed(30_000)['slack_us']
+    assert less['runtime_us'] == 7500
+
+
 def test_analyse_finds_the_least_reservation(ask, gamma):
     fixed, earliest = ask('analyse', gamma, '--period-us', '10000')
     for row in (fixed, earliest):
@@ -233,6 +243,8 @@ def test_a_bad_file_gets_a_sentence(tmp_path, capsys, name, text, words):
     (['size', *SERVICE, *TARGET, '--switch-us', 'inf'], 'inf'),
     (['size', *SERVICE, *TARGET, '--switch-us', '-1'], 'overhead'),
     (['size', '--chain', 'none.yaml', '--deadline-us', '1'], 'No such file'),
+    (['size', '--chain', 'none.yaml', '--deadline-us', '1', '--bound'],
+     'not both'),
     (['capacity', '--pcpus', '4', '--runtime-us', '0', '--period-us', '100'],
      'runtime'),
     (['capacity', '--pcpus', '4', '--runtime-us', '50', '--period-us', '100',
@@ -265,7 +277,8 @@ def test_options_that_exclude_each_other_get_a_sentence(gamma, capsys):
             ([*PAPER[:4], '--vcpus', '2'], 'more than 2 vCPUs'),
             (['--period-us', '-4'], 'period'), (['--vcpus', '0'], 'vCPUs'),
             (['--period-us', '9' * 18], 'period'),
-            (['--overhead-us', '-1'], 'overhead')):
+            (['--overhead-us', '-1'], 'overhead'),
+            ([*PAPER, '--overhead-us', '9' * 6], 'leaves nothing')):
         assert plan.main(['analyse', gamma, '--scheduler', 'fp',
                           *options]) == 2
         assert words in capsys.readouterr().err
