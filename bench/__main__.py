@@ -20,8 +20,8 @@ from bench import report
 from bench import scheduler
 from bench import spawn
 from bench import translation
-from stack.__main__ import interruptible
 from stack.errors import StackError
+from stack.interruption import interruptible
 
 RESULTS = Path(__file__).parent / 'results.json'
 

@@ -8,8 +8,8 @@ import sys
 from demo import hcbs
 from demo import real
 from demo.shell import DemoError
-from stack.__main__ import interruptible
 from stack.errors import StackError
+from stack.interruption import interruptible
 
 ROOT = Path(__file__).resolve().parent.parent
 

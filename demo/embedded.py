@@ -14,6 +14,7 @@ from demo.kernel import Container
 from demo.shell import Client
 from demo.shell import say
 from demo.shell import step
+from stack.interruption import uninterrupted
 from stack.rundir import RunDir
 from stack.service import answers
 from stack.service import Service
@@ -114,6 +115,7 @@ class EmbeddedDemo(Demo):
 
     def down(self) -> None:
         """See base class."""
-        self._site.processes.stop([SimulatedCloud.name])
-        self._site.processes.stop_marked()
-        self.rundir.discard()
+        with uninterrupted():
+            self._site.processes.stop([SimulatedCloud.name])
+            self._site.processes.stop_marked()
+            self.rundir.discard()

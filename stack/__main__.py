@@ -3,7 +3,6 @@
 
 import argparse
 import shlex
-import signal
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ import time
 from stack import nodes
 from stack.cloud import Cloud
 from stack.errors import StackError
+from stack.interruption import interruptible
 from stack.rundir import RunDir
 from stack.service import Site
 from stack.services import MORE
@@ -57,14 +57,6 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     env.add_argument(
         'user', nargs='?', default='admin', choices=('admin', 'demo'))
     return parser.parse_args(arguments)
-
-
-def interruptible() -> None:
-    """Let SIGTERM end the program as Ctrl-C does, cleaning up."""
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-    signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.SIGINT, interrupt)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -2,11 +2,7 @@
 """The whole stack: up, down, and what it looks like."""
 
 from collections.abc import Callable
-from collections.abc import Iterator
-import contextlib
 import logging
-import signal
-import threading
 
 from stack import graph
 from stack import guests
@@ -14,6 +10,7 @@ from stack import host
 from stack import nodes
 from stack import procfs
 from stack.errors import StackError
+from stack.interruption import uninterrupted
 from stack.service import Service
 from stack.service import Site
 from stack.services import chosen
@@ -66,7 +63,7 @@ class Cloud:
 
         :returns: what could not be given back, a sentence each.
         """
-        with _uninterrupted():
+        with uninterrupted():
             return self._down()
 
     def _down(self) -> list[str]:
@@ -132,18 +129,3 @@ class Cloud:
             jobs[service.name] = service.start
             needs[service.name] = [first, *service.needs]
         return jobs, needs
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Ignore SIGINT and SIGTERM, if this is the thread that gets them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, signal.SIG_IGN)
-              for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -18,10 +18,10 @@ from demo import real
 from stack import ini
 from stack import junit
 from stack import tempest_conf
-from stack.__main__ import interruptible
 from stack.__main__ import progress
 from stack.cloud import Cloud
 from stack.errors import StackError
+from stack.interruption import interruptible
 from stack.rundir import RunDir
 from stack.service import Site
 
@@ -72,6 +72,18 @@ def run(site: Site, regex: str) -> int:
 def main(arguments: list[str] | None = None) -> int:
     """Start a stack, run the tests, stop it; return the exit status."""
     args = parse(sys.argv[1:] if arguments is None else arguments)
+    interruptible()
+    try:
+        return _main(args)
+    except StackError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print('Interrupted.', file=sys.stderr)
+        return 130
+
+
+def _main(args: argparse.Namespace) -> int:
     JUNIT.parent.mkdir(parents=True, exist_ok=True)
     JUNIT.unlink(missing_ok=True)
     given = os.environ.get('NOVA_RT_TEMPEST_RUN_DIR')
@@ -86,17 +98,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _on_own_stack(args: argparse.Namespace) -> int:
-    interruptible()
     site = Site(RunDir(ROOT / 'run' / 'tempest'),
                 more=('mano',) if args.with_mano else (), nodes=args.nodes)
     cloud = Cloud(site, report=progress)
-    problems = []
+    cloud.up()
     try:
-        cloud.up()
         status = run(site, args.regex)
-    except StackError as error:
-        print(error, file=sys.stderr)
-        return 1
     finally:
         problems = cloud.down()
         for problem in problems:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from stack.errors import StackError
 from stack.image import build
+from stack.interruption import uninterrupted
 from stack.nodes import containers
 from stack.nodes import share
 from stack.nodes.machine import Machine
@@ -63,10 +64,11 @@ def measure(path: Path) -> Mapping[str, containers.Container]:
         machine.start()
         found = containers.parse(machine.result()[-1])
     finally:
-        site.processes.close()
-        site.processes.stop(site.processes.names())
-        site.processes.stop_marked()
-        rundir.discard()
+        with uninterrupted():
+            site.processes.close()
+            site.processes.stop(site.processes.names())
+            site.processes.stop_marked()
+            rundir.discard()
     if not found:
         raise StackError(f'No container ran: see {rundir.logs}.')
     return found

@@ -11,8 +11,8 @@ import pytest
 
 from demo import hcbs
 from demo import real
-from stack import __main__ as stack_main
 from stack import cloud as stack_cloud
+from stack import interruption
 from stack import rundir
 from stack import service
 
@@ -38,7 +38,7 @@ def running(name: str, more: Sequence[str] = (), nodes: int = 0,
     reason = hcbs.why_not(more) if nodes else real.why_not()
     if reason:
         pytest.skip(reason)
-    stack_main.interruptible()
+    interruption.interruptible()
     cloud = stack_cloud.Cloud(
         service.Site(rundir.RunDir(ROOT / 'run' / name), more=more,
                      nodes=nodes),
