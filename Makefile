@@ -61,6 +61,7 @@ experiments:  ## run one of the papers' experiments (NAME=queueing, ...)
 
 dist:  ## build the wheels into dist
 	@PYTHON=$(PYTHON) tools/prepare
+	@rm -rf dist
 	@.venv/bin/tox run -e $@
 
 docs:  ## build documentation and release notes into doc/build
@@ -70,5 +71,5 @@ docs:  ## build documentation and release notes into doc/build
 clean:  ## stop what was left running, remove what was built
 	@for dir in run/*/site.json; do \
 	    [ ! -e "$$dir" ] || .tox/nova/bin/python -m stack \
-	        --run-dir "$${dir%/site.json}" down; done
+	        --run-dir "$${dir%/site.json}" down || exit 1; done
 	rm -rf .venv .tox build dist doc/build releasenotes/build run *.egg-info
