@@ -5,6 +5,7 @@ Tacker's version 2 deploys the templates that a VNF package brings, and takes
 no more than images, flavor names and networks from the VNFD.
 """
 
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import Any
@@ -66,10 +67,17 @@ def _check(times: Hints, path: problems.Path) -> None:
             [problems.Problem(path, str(error))]) from error
 
 
-def into(templates: Iterable[Any], wanted: Mapping[str, Hints]) -> set[str]:
+def nodes(topology: Mapping[str, Any]) -> Collection[str]:
+    """Return the names of all nodes, with a reservation or without."""
+    return topology.get('node_templates') or {}
+
+
+def into(templates: Iterable[Any], wanted: Mapping[str, Hints],
+         others: Collection[str]) -> set[str]:
     """Add hints to the servers in templates, and return the VDUs served.
 
     :param templates: Heat templates as YAML gives them; changed in place
+    :param others: the names of all nodes
     :raises tacker_rt.problems.InvalidDescriptor: if a template gives other
         hints, or gives them so that none can be added
     """
@@ -77,7 +85,7 @@ def into(templates: Iterable[Any], wanted: Mapping[str, Hints]) -> set[str]:
     for template in templates:
         if not isinstance(template, dict):
             continue
-        for vdu, server in hot.servers(template, tuple(wanted)):
+        for vdu, server in hot.servers(template, wanted, others):
             _add(vdu, server, wanted[vdu])
             served.add(vdu)
     return served

@@ -8,6 +8,7 @@ from pathlib import Path
 import sys
 from typing import Any
 import zipfile
+import zlib
 
 import yaml
 
@@ -93,9 +94,14 @@ def _types(_: argparse.Namespace) -> int:
 
 
 def _validate(arguments: argparse.Namespace) -> int:
-    reports = [each for path in arguments.paths
-               for file, text in _files(Path(path))
-               for each in _reports(file, text)]
+    reports = []
+    for path in arguments.paths:
+        found = list(_files(Path(path)))
+        if not found:
+            raise Refused(f'{path} holds no descriptor: give a file, or a VNF '
+                          'package with Definitions.')
+        reports += [each for file, text in found
+                    for each in _reports(file, text)]
     for each in reports:
         print(each)
     return 1 if reports else 0
@@ -117,11 +123,15 @@ def _files(path: Path) -> Iterator[tuple[str, str]]:
 def _packed(path: Path) -> Iterator[tuple[str, str]]:
     try:
         with zipfile.ZipFile(path) as package:
-            for name in package.namelist():
-                if name.endswith(_YAML) and 'Definitions' in name:
-                    file = f'{path}/{name}'
-                    yield file, _text(package.read(name), file)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+            names = [name for name in package.namelist()
+                     if name.endswith(_YAML)]
+            # SOL004 has them there, or the one at the root.
+            for name in ([name for name in names if 'Definitions' in name]
+                         or [name for name in names if '/' not in name]):
+                file = f'{path}/{name}'
+                yield file, _text(package.read(name), file)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError,
+            RuntimeError) as error:
         raise Refused(f'{path} is no package that can be read: '
                       f'{error}.') from error
 

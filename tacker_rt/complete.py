@@ -28,7 +28,7 @@ def complete(main: str, templates: dict[str, dict[str, Any]],
         resource['type'] in _SOFTWARE for template in templates.values()
         for resource in (template.get('resources') or {}).values())
     for name, template in templates.items():
-        for vdu, server in hot.servers(template, tuple(nodes)):
+        for vdu, server in hot.servers(template, nodes):
             properties = server['properties']
             properties.setdefault('networks', [{'allocate_network': 'none'}])
             if not configured:

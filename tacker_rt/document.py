@@ -103,7 +103,9 @@ def _load(file: str, text: str) -> Document:
         raise Unreadable(Report(
             file, mark.line + 1 if mark else 1,
             f'This is no YAML: {said}.')) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    # PyYAML's constructors raise what they come across.
+    except (yaml.YAMLError, ValueError, RecursionError, AttributeError,
+            LookupError, TypeError) as error:
         said = str(error).splitlines()[0] if str(error) else 'no value'
         raise Unreadable(Report(
             file, 1, f'This cannot be read: {said}.')) from error

@@ -5,9 +5,9 @@ As scheduler hints of ``OS::Nova::Server``, or as extra specs of an
 ``OS::Nova::Flavor`` (OpenStack paper, section 5, options 2 and 1).
 """
 
+from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
-from collections.abc import Sequence
 import enum
 from typing import Any
 
@@ -76,12 +76,13 @@ def _text(value: str | values.Number) -> Any:
     return str(value)
 
 
-def servers(template: Mapping[str, Any], names: Sequence[str],
-            ) -> Iterator[tuple[str, dict[str, Any]]]:
+def servers(template: Mapping[str, Any], names: Collection[str],
+            others: Collection[str] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the servers of a template that are of one of these VDUs.
 
     Tacker calls the servers of VDU1 ``VDU1``, or ``VDU1-0`` and so on.
 
+    :param others: the descriptor's other nodes, which may have such names
     :returns: pairs of the VDU's name and the server
     """
     resources = template.get('resources')
@@ -91,5 +92,5 @@ def servers(template: Mapping[str, Any], names: Sequence[str],
         base, _, index = name.rpartition('-')
         if name in names:
             yield name, resource
-        elif index.isdigit() and base in names:
+        elif index.isdigit() and base in names and name not in others:
             yield base, resource

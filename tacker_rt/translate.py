@@ -49,7 +49,7 @@ def translate(source: document.Document, name: str, form: hot.Form,
         'This asks for a reservation, but does not become a server: give it '
         f'a type such as {_VDU}.'))
         for vdu, each in wanted.items() if each.times
-        and not _carries(vdu, each, templates)]
+        and not _carries(vdu, each, templates, nodes)]
     if lost:
         raise problems.InvalidDescriptor(lost)
     return templates
@@ -138,12 +138,13 @@ def _reasons(error: Exception, content: Mapping[str, Any]) -> str:
     return '\n'.join(said)
 
 
-def _carries(vdu: str, wanted: asked.Asked, templates: Templates) -> bool:
+def _carries(vdu: str, wanted: asked.Asked, templates: Templates,
+             nodes: Mapping[str, Any]) -> bool:
     """Return whether a VDU became servers, all with its reservation."""
     hints, specs = hot.hints(wanted), hot.extra_specs(wanted)
     found = False
     for template in templates.values():
-        for name, server in hot.servers(template, (vdu,)):
+        for name, server in hot.servers(template, (vdu,), nodes):
             given = server['properties'].get(hot.HINTS) or {}
             found = True
             if hints.items() <= given.items() and hints:

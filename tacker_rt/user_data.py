@@ -55,11 +55,13 @@ def _with_reservations(
 
     A VDU must be a server there only where the whole stack is described.
     """
-    wanted = _wanted(vnfd_id, flavour_id, csar_dir, req, inst)
+    topology = _topology(vnfd_id, flavour_id, csar_dir)
+    wanted = _wanted(topology, req, inst)
     template = yaml.safe_load(fields.get('template', '{}'))
     files = {name: yaml.safe_load(content)
              for name, content in fields.get('files', {}).items()}
-    served = carry.into([template, *files.values()], wanted)
+    served = carry.into(
+        [template, *files.values()], wanted, carry.nodes(topology))
     if 'files' in fields:
         carry.refuse_missing(wanted, served)
         fields['files'] = {name: yaml.safe_dump(content)
@@ -70,14 +72,17 @@ def _with_reservations(
     return fields
 
 
-def _wanted(vnfd_id: str, flavour_id: str, csar_dir: str,
-            req: dict[str, Any], inst: dict[str, Any],
-            ) -> dict[str, carry.Hints]:
+def _topology(vnfd_id: str, flavour_id: str, csar_dir: str) -> dict[str, Any]:
     vnfd = common_script_utils.get_vnfd(vnfd_id, csar_dir)
     flavour = vnfd.get_vnfd_flavour(flavour_id) or {}
+    found: dict[str, Any] = flavour.get('topology_template') or {}
+    return found
+
+
+def _wanted(topology: dict[str, Any], req: dict[str, Any],
+            inst: dict[str, Any]) -> dict[str, carry.Hints]:
     return carry.reservations(
-        flavour.get('topology_template') or {},
-        req.get('additionalParams') or {}, _kept(inst))
+        topology, req.get('additionalParams') or {}, _kept(inst))
 
 
 def _instantiated(inst: dict[str, Any]) -> dict[str, Any]:
@@ -192,7 +197,8 @@ def _with_files(fields: Fields, vnfd_id: str, inst: dict[str, Any],
     Tacker's own class leaves the servers' templates as they are.
     """
     flavour_id = _instantiated(inst)['flavourId']
-    if not (_wanted(vnfd_id, flavour_id, csar_dir, req, inst) or _kept(inst)):
+    topology = _topology(vnfd_id, flavour_id, csar_dir)
+    if not (_wanted(topology, req, inst) or _kept(inst)):
         return fields
     base = common_script_utils.get_vnfd(
         vnfd_id, csar_dir).get_base_hot(flavour_id)

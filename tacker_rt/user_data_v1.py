@@ -11,6 +11,7 @@ it has passed. The reservations are added to the servers in that one. Nested
 templates are passed as copies: a server there must give the hints itself.
 """
 
+from collections.abc import Collection
 import copy
 from typing import Any
 
@@ -54,21 +55,23 @@ class UserData(abstract_user_data.AbstractUserData):
 
 def _add_reservations(templates: dict[str, Any], vnfd: dict[str, Any],
                       given: dict[str, Any]) -> None:
-    wanted = carry.reservations(vnfd.get('topology_template') or {}, given, {})
-    served = carry.into([templates[BASE]], wanted)
+    topology = vnfd.get('topology_template') or {}
+    wanted = carry.reservations(topology, given, {})
+    nodes = carry.nodes(topology)
+    served = carry.into([templates[BASE]], wanted, nodes)
     for name, template in templates.items():
         if name != BASE:
-            served |= _given_by(template, wanted)
+            served |= _given_by(template, wanted, nodes)
     carry.refuse_missing(wanted, served)
 
 
-def _given_by(template: dict[str, Any],
-              wanted: dict[str, carry.Hints]) -> set[str]:
+def _given_by(template: dict[str, Any], wanted: dict[str, carry.Hints],
+              nodes: Collection[str]) -> set[str]:
     """Return the VDUs that a nested template serves; each as it should."""
     served = set()
-    for vdu, server in hot.servers(template, tuple(wanted)):
+    for vdu, server in hot.servers(template, wanted, nodes):
         complete = copy.deepcopy(server)
-        carry.into([{'resources': {vdu: complete}}], {vdu: wanted[vdu]})
+        carry.into([{'resources': {vdu: complete}}], {vdu: wanted[vdu]}, ())
         if complete != server:
             hints = ', '.join(
                 f'{name}: {value}' for name, value in wanted[vdu].items())

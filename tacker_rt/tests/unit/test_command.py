@@ -10,6 +10,7 @@ import zipfile
 import pytest
 
 from tacker_rt import command
+from tacker_rt import hot
 from tacker_rt.tests import outcome
 
 PACKAGES = Path(__file__).parents[3] / 'tosca' / 'packages'
@@ -86,7 +87,55 @@ def test_a_packed_package_is_looked_into(tmp_path, capsys):
     assert f'{package}/Definitions/df.yaml:27: ' in capsys.readouterr().out
 
 
+@pytest.mark.parametrize('place', ['Definitions/', ''])
+def test_a_descriptor_is_read_wherever_a_package_has_it(
+        tmp_path, capsys, place):
+    path = tmp_path / 'vnf' / f'{place}vnfd.yaml'
+    path.parent.mkdir(parents=True)
+    path.write_text(WRONG)
+    package = tmp_path / 'vnf.csar'
+    with zipfile.ZipFile(package, 'w') as packed:
+        packed.write(path, f'{place}vnfd.yaml')
+    for given in (package, tmp_path / 'vnf'):
+        assert command.main(['validate', str(given)]) == 1
+        assert 'vnfd.yaml:27: ' in capsys.readouterr().out
+
+
+def test_a_place_without_a_descriptor_is_told_so(tmp_path, capsys):
+    package = tmp_path / 'vnf.csar'
+    with zipfile.ZipFile(package, 'w') as packed:
+        packed.writestr('Files/images/one.yaml', 'a: 1')
+    (tmp_path / 'empty').mkdir()
+    for given in (package, tmp_path / 'empty'):
+        assert command.main(['validate', str(given)]) == 2
+        assert 'holds no descriptor' in capsys.readouterr().err
+
+
+def test_a_package_with_damaged_contents_is_told_so(tmp_path, capsys):
+    package = tmp_path / 'vnf.csar'
+    with zipfile.ZipFile(package, 'w', zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr('Definitions/df.yaml', WRONG)
+    content = bytearray(package.read_bytes())
+    start = content.index(b'df.yaml') + len(b'df.yaml')
+    content[start:start + 9] = b'\xff' * 9
+    package.write_bytes(content)
+    assert command.main(['validate', str(package)]) == 2
+    assert 'no package that can be read' in capsys.readouterr().err
+
+
+def test_a_vdu_whose_name_looks_like_a_server_of_another_s_is_its_own():
+    found = outcome.of(RIGHT.replace('        B:', '        A-1:').replace(
+        '            { get_input: runtime }', '50000'))
+    assert found.status == 0, found
+    one = hot.servers({'resources': {
+        name: {'type': hot.SERVER} for name in ('A', 'A-0', 'A-1')}},
+        ['A'], ['A', 'A-1'])
+    assert len(list(one)) == 2
+
+
 @pytest.mark.parametrize(('text', 'said'), [
+    ('a: !!timestamp foo', 'cannot be read'),
+    ('a: !!int ""', 'cannot be read'), ('a: !!bool foo', 'cannot be read'),
     ('a: [', '1: This is no YAML'), ('', '1: This is no TOSCA'),
     ('- 1', 'This is no TOSCA'), ('a: 2001-99-99', 'cannot be read'),
     ('topology_template: []', '1: topology_template: This must be a map'),
