@@ -12,7 +12,8 @@ help:  ## show this list
 	    sed -E 's/^([a-z0-9 -]+):.*## /  make \1\t/' | expand -t 44
 
 demo:  ## run the demo (KEEP=1: leave it running; MODE=embedded|real|hcbs)
-	@PYTHON=$(PYTHON) tools/prepare stack $(if $(filter hcbs%,$(MODE)),guest)
+	@PYTHON=$(PYTHON) tools/prepare $(if $(filter embedded,$(MODE))$(filter-out \
+	    0,$(shell id -u)),,stack) $(if $(filter hcbs%,$(MODE)),guest)
 	@.venv/bin/tox run -q -e nova,demo -- --mode $(MODE) $(if $(KEEP),--keep)
 
 test:  ## run all tests; the last line counts them

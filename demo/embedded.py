@@ -113,9 +113,10 @@ class EmbeddedDemo(Demo):
         return [f'export {key}={value}'
                 for key, value in self._environment('demo').items()]
 
-    def down(self) -> None:
+    def down(self) -> list[str]:
         """See base class."""
         with uninterrupted():
             self._site.processes.stop([SimulatedCloud.name])
             self._site.processes.stop_marked()
             self.rundir.discard()
+        return []

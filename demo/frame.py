@@ -36,14 +36,19 @@ class Demo(ABC):
         self.up()
         try:
             self.story()
-        except BaseException:
-            self.down()
+        except BaseException as why:
+            left = self.down()
+            if left:
+                raise DemoError('\n'.join(
+                    [str(why) or 'Interrupted.', *left])) from why
             raise
         if self.keep:
             self._say_how_to_use()
         else:
             with step(9, 'Giving everything back'):
-                self.down()
+                left = self.down()
+            if left:
+                raise DemoError('\n'.join(left))
         say()
         say(f'The demo took {time.monotonic() - started:.0f} s.')
 
@@ -60,8 +65,8 @@ class Demo(ABC):
         """Run the commands."""
 
     @abstractmethod
-    def down(self) -> None:
-        """Stop the cloud; nothing is left."""
+    def down(self) -> list[str]:
+        """Stop the cloud; return what could not be given back."""
 
     @abstractmethod
     def how_to_reach(self) -> list[str]:

@@ -212,7 +212,6 @@ class HcbsDemo(Demo):
         """See base class."""
         return [f'eval "$({self.rundir.command("env")} demo)"']
 
-    def down(self) -> None:
+    def down(self) -> list[str]:
         """See base class."""
-        for problem in self._cloud.down():
-            say(f'   {problem}')
+        return self._cloud.down()

@@ -40,7 +40,12 @@ def why_not() -> str:
         found = kernel.spoken()
     except (tree.KernelRefusal, tree.MissingControlFile) as why:
         return str(why)
-    return '' if found else 'This kernel has no real-time control groups.'
+    if found is None:
+        return 'This kernel has no real-time control groups.'
+    if found.tree.version != 1:
+        return ('The stack needs the cpu controller in control groups of '
+                'version 1.')
+    return ''
 
 
 class RealDemo(Demo):
@@ -81,8 +86,11 @@ class RealDemo(Demo):
 
     def _container(self, operator: Client, server) -> kernel.Container:
         shown = operator.cloud.compute.get_server(server.id)
-        return kernel.container(
-            self._kernel, server.name, shown.instance_name)
+        try:
+            return kernel.container(
+                self._kernel, server.name, shown.instance_name)
+        except FileNotFoundError as why:
+            raise DemoError(str(why)) from None
 
     def _shares(self, running: list[kernel.Container], number: int) -> None:
         with step(number, 'What the containers get'):
@@ -132,10 +140,9 @@ class RealDemo(Demo):
         """See base class."""
         return [f'eval "$({self.rundir.command("env")} demo)"']
 
-    def down(self) -> None:
+    def down(self) -> list[str]:
         """See base class."""
-        for problem in self._cloud.down():
-            say(f'   {problem}')
+        return self._cloud.down()
 
 
 class _Hog:

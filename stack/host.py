@@ -141,8 +141,12 @@ def _recorded(rundir: RunDir, name: str, default: Any) -> Any:
 
 
 def _free_loop_devices(rundir: RunDir) -> list[str]:
+    # A user, whose stack has none, may not have it in the path.
+    losetup = shutil.which('losetup')
+    if losetup is None:
+        return []
     listed = json.loads(subprocess.run(
-        ('losetup', '--list', '--json'), capture_output=True, text=True,
+        (losetup, '--list', '--json'), capture_output=True, text=True,
     ).stdout or '{"loopdevices": []}')['loopdevices']
     problems = []
     for device in listed:
@@ -150,7 +154,7 @@ def _free_loop_devices(rundir: RunDir) -> list[str]:
         if not Path(backing).is_relative_to(rundir.path):
             continue
         done = subprocess.run(
-            ('losetup', '--detach', device['name']), capture_output=True)
+            (losetup, '--detach', device['name']), capture_output=True)
         if done.returncode:
             problems.append(f'{device["name"]} still holds {backing}.')
     return problems

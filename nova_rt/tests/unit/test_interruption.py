@@ -12,6 +12,9 @@ import types
 import pytest
 
 from demo import embedded
+from demo import frame
+from demo import real
+from demo import shell
 from stack import errors
 from stack import tempest
 
@@ -99,3 +102,45 @@ def test_a_stack_that_is_refused_is_not_taken_down(
     assert tempest.main([]) == 1
     assert capsys.readouterr().err == 'A stack was already started.\n'
     assert not downs
+
+
+class LeftOver(frame.Demo):
+    """Cannot give a group back; tells the story that it is given."""
+
+    def __init__(self, story):
+        super().__init__(None, False)
+        self._story = story
+
+    def introduce(self):
+        """See base class."""
+
+    up = how_to_reach = introduce
+
+    def story(self):
+        """See base class."""
+        self._story()
+
+    def down(self):
+        """See base class."""
+        return ['The group machine is left.']
+
+
+def interrupted():
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(('story', 'said'), [
+    (lambda: None, 'The group machine is left.'),
+    (interrupted, 'Interrupted.\nThe group machine is left.')])
+def test_a_demo_that_leaves_something_says_so_and_fails(story, said):
+    with pytest.raises(shell.DemoError) as why:
+        LeftOver(story).run()
+    assert str(why.value) == said
+
+
+def test_the_real_demo_says_that_it_needs_control_groups_of_version_1(
+        monkeypatch):
+    monkeypatch.setattr(real.host, 'check', lambda: None)
+    monkeypatch.setattr(real.kernel, 'spoken', lambda: types.SimpleNamespace(
+        tree=types.SimpleNamespace(version=2)))
+    assert 'of version 1' in real.why_not()
