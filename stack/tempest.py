@@ -37,7 +37,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         description='Run the tempest tests of nova-rt on a real stack.')
     parser.add_argument(
         '--with-mano', action='store_true',
-        help='with Heat and Tacker, and the test of a VNF')
+        help='with Heat, Tacker and Neutron, and the test of a VNF')
     parser.add_argument(
         '--nodes', type=int, default=0, metavar='N',
         help='with so many compute nodes in virtual machines, on our kernel')
@@ -99,7 +99,8 @@ def _main(args: argparse.Namespace) -> int:
 
 def _on_own_stack(args: argparse.Namespace) -> int:
     site = Site(RunDir(ROOT / 'run' / 'tempest'),
-                more=('mano',) if args.with_mano else (), nodes=args.nodes)
+                more=('mano', 'network') if args.with_mano else (),
+                nodes=args.nodes)
     cloud = Cloud(site, report=progress)
     cloud.up()
     try:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from stack.service import Site
 from stack.services import keystone
+from stack.services import neutron
 
 
 def configuration(site: Site, folder: Path) -> dict[str, dict[str, object]]:
@@ -57,12 +58,16 @@ def _images(site: Site) -> dict[str, str]:
 
 
 def _vnf(site: Site, folder: Path) -> dict[str, object]:
-    """Return what the test of a VNF needs, nothing without Tacker."""
-    if 'mano' not in site.more:
+    """Return what the test of a VNF needs, nothing without Tacker and Neutron."""
+    if not {'mano', 'network'} <= {*site.more}:
         return {}
     # It imports Tacker's files, which only these tests need.
     from tacker_rt.tests.e2e import packages
 
     path = folder / 'vnf.csar'
     packages.build('standard', path)
-    return {'vnf_package': os.fspath(path)}
+    (network,) = keystone.connect(site).get(
+        f'/v2.0/networks?name={neutron.PHYSICAL}',
+        endpoint_filter={'service_type': 'network'}).json()['networks']
+    return {'vnf_package': os.fspath(path), 'vnf_network_id': network['id'],
+            'vnf_connection_point': 'VDU_RT_OUT'}

@@ -38,6 +38,17 @@ ask for reservations. Tests of VNFs are skipped if not set.
 Name of the flavor that the VNF package expects; it is made if there is none.
 """),
     cfg.StrOpt(
+        'vnf_network_id',
+        help="""
+Id of the network that the VNF's connection point is on. None if the VNF is on
+networks of its own alone.
+"""),
+    cfg.StrOpt(
+        'vnf_connection_point',
+        help="""
+Name of the VNFD's connection point that needs a network from outside the VNF.
+"""),
+    cfg.StrOpt(
         'vnf_user_data', default='tacker_rt/user_data.py',
         help='Path of the user data script in the VNF package or of Tacker.'),
     cfg.StrOpt(

@@ -15,6 +15,20 @@ PATIENCE_S = 400
 USER_DATA = 'lcm-operation-user-data'
 
 
+def _links():
+    """Return what connects the VNF with the cloud, as SOL003 has it."""
+    if not CONF.nova_rt.vnf_network_id:
+        return []
+    protocol = {
+        'layerProtocol': 'IP_OVER_ETHERNET', 'ipOverEthernet': {
+            'ipAddresses': [{'type': 'IPV4', 'numDynamicAddresses': 1}]}}
+    return [{
+        'id': 'outside', 'resourceId': CONF.nova_rt.vnf_network_id,
+        'extCps': [{
+            'cpdId': CONF.nova_rt.vnf_connection_point,
+            'cpConfig': {'any': {'cpProtocolData': [protocol]}}}]}]
+
+
 class VnfTest(base.ReservationTest):
     """Instantiates the VNF package that tempest.conf names."""
 
@@ -80,7 +94,8 @@ class VnfTest(base.ReservationTest):
         vnf = self.tacker.create_vnf(self._onboarded())
         self.addCleanup(self._end, vnf)
         self.tacker.do(vnf, 'instantiate', {
-            'flavourId': 'simple', 'additionalParams': {
+            'flavourId': 'simple', 'extVirtualLinks': _links(),
+            'additionalParams': {
                 USER_DATA: CONF.nova_rt.vnf_user_data,
                 f'{USER_DATA}-class': CONF.nova_rt.vnf_user_data_class}})
         self._settled(vnf, 'INSTANTIATED')
