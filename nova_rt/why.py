@@ -71,7 +71,7 @@ def _lacks(host: Host, wanted: reservation.Reservation | None,
             yield Finding(
                 host.name, name, _amount(name, needed), _amount(name, left),
                 _amount(name, needed - left),
-                'Placement has not so much left to promise.')
+                'Placement has too little left to promise.')
     if wanted is not None and host.told is not None:
         yield from _pcpus(host.name, host.told, wanted)
 
