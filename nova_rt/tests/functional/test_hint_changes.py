@@ -32,7 +32,7 @@ class HintTestCase(test_in_place.InPlaceTestCase):
     def setUp(self):
         super().setUp()
         self._delete_server(self.server)
-        self.server = self.boot(self.flavor, hints={
+        self.server = self.boot(self.flavor, az='nova:host1', hints={
             'hw:cpu.rt_runtime_us': str(self.RUNTIME)})
         self.pids = self.pids_on('host1')
 
