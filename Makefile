@@ -4,6 +4,9 @@
 PYTHON ?= /usr/bin/python3
 MODE ?= auto
 KEEP ?=
+# Embedded, as auto is for who is not root, it needs no more than the tests.
+DEMO_NEEDS = $(if $(filter embedded,$(MODE)),,$(if $(filter 0,$(shell id -u)),stack)) \
+    $(if $(filter hcbs%,$(MODE)),guest)
 
 .PHONY: help demo test test-experiments test-guest test-kernel test-mano test-tempest unit tacker functional kolla nova33 db e2e pep8 mypy bench experiments dist docs clean
 
@@ -12,11 +15,10 @@ help:  ## show this list
 	    sed -E 's/^([a-z0-9 -]+):.*## /  make \1\t/' | expand -t 44
 
 demo:  ## run the demo (KEEP=1: leave it running; MODE=embedded|real|hcbs)
-	@PYTHON=$(PYTHON) tools/prepare $(if $(filter embedded,$(MODE))$(filter-out \
-	    0,$(shell id -u)),,stack) $(if $(filter hcbs%,$(MODE)),guest)
+	@PYTHON=$(PYTHON) tools/prepare $(DEMO_NEEDS)
 	@.venv/bin/tox run -q -e nova,demo -- --mode $(MODE) $(if $(KEEP),--keep)
 
-test:  ## run all tests; the last line counts them
+test:  ## run tests of most kinds; the last line counts them
 	@PYTHON=$(PYTHON) tools/prepare stack guest docs
 	@.venv/bin/python tools/run-tests pep8 mypy unit tacker functional kolla db \
 	    e2e mano tempest docs kernel experiments guest
@@ -61,8 +63,8 @@ experiments:  ## run one of the papers' experiments (NAME=queueing, ...)
 	@.venv/bin/tox run -q -e nova,experiment -- $(or $(NAME),--help)
 
 dist:  ## build the wheels into dist
-	@PYTHON=$(PYTHON) tools/prepare
 	@rm -rf dist
+	@PYTHON=$(PYTHON) tools/prepare
 	@.venv/bin/tox run -e $@
 
 docs:  ## build documentation and release notes into doc/build
@@ -70,7 +72,10 @@ docs:  ## build documentation and release notes into doc/build
 	@.venv/bin/tox run -e nova,$@
 
 clean:  ## stop what was left running, remove what was built
-	@for dir in run/*/site.json; do \
-	    [ ! -e "$$dir" ] || .tox/nova/bin/python -m stack \
-	        --run-dir "$${dir%/site.json}" down || exit 1; done
+	@for site in run/*/site.json; do \
+	    [ -e "$$site" ] || continue; dir=$${site%/site.json}; \
+	    [ -x .tox/nova/bin/python ] || { echo "What was started in $$dir" \
+	        "is stopped by .tox/nova, which is missing: run \"make mypy\"" \
+	        "to have it, then this again." >&2; exit 1; }; \
+	    .tox/nova/bin/python -m stack --run-dir "$$dir" down || exit 1; done
 	rm -rf .venv .tox build dist doc/build releasenotes/build run *.egg-info

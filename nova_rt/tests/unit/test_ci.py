@@ -3,8 +3,13 @@
 
 import importlib.machinery
 import importlib.util
+import os
 import pathlib
 import re
+import shutil
+import signal
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -96,6 +101,72 @@ def test_no_kernel_is_built_that_nobody_needs(run_tests, built):
     with run_tests.kernels_built(['pep8', 'unit']):
         pass
     assert not built.exists()
+
+
+@pytest.fixture
+def testing(tmp_path):
+    """tools/run-tests at work, with a stand-in for tox that gives back."""
+    tools, programs = tmp_path / 'tools', tmp_path / 'bin'
+    for folder in (tools, programs):
+        folder.mkdir()
+    shutil.copy(ROOT / 'tools/run-tests', tools)
+    (programs / 'python').symlink_to(sys.executable)
+    (programs / 'tox').write_text(STAND_IN.format(sys.executable))
+    (programs / 'tox').chmod(0o755)
+    process = subprocess.Popen(
+        (programs / 'python', tools / 'run-tests', 'unit'), cwd=tmp_path,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True)
+    driver.until((tmp_path / 'started').exists, 'tox runs')
+    yield process
+    process.kill()
+    process.communicate()
+
+
+STAND_IN = """#!{}
+import pathlib, signal, time
+
+def give_back(number, frame):
+    time.sleep(1)  # longer than Popen.wait() waits after Ctrl-C
+    pathlib.Path('given-back').touch()
+    raise SystemExit(1)
+
+signal.signal(signal.SIGINT, give_back)
+pathlib.Path('started').touch()
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize('interrupt', [
+    lambda process: process.terminate(),
+    lambda process: os.killpg(process.pid, signal.SIGINT)],
+    ids=['as CI cancels it', 'with Ctrl-C'])
+def test_interrupted_tests_have_given_back_before_the_status_is_130(
+        testing, tmp_path, interrupt):
+    interrupt(testing)
+    _, said = testing.communicate(timeout=30)
+    assert testing.returncode == 130
+    assert said == 'Interrupted.\n'
+    assert (tmp_path / 'given-back').exists()
+
+
+def test_tests_that_are_out_of_time_give_back_what_they_have(
+        run_tests, tmp_path, monkeypatch):
+    tox = tmp_path / 'tox'
+    tox.write_text(STAND_IN.format(sys.executable))
+    tox.chmod(0o755)
+    monkeypatch.setattr(run_tests, 'ROOT', tmp_path)
+    monkeypatch.setattr(run_tests.sys, 'executable', str(tmp_path / 'python'))
+
+    def out_of_time(self, timeout=None):
+        if timeout is None:
+            return wait(self, 30)
+        driver.until((tmp_path / 'started').exists, 'tox runs')
+        raise subprocess.TimeoutExpired('tox', timeout)
+    wait = subprocess.Popen.wait
+    monkeypatch.setattr(subprocess.Popen, 'wait', out_of_time)
+    assert run_tests.run('unit', 0) == 124
+    assert (tmp_path / 'given-back').exists()
 
 
 def test_zuuls_project_names_jobs_that_are_defined():

@@ -2,11 +2,7 @@
 """Ctrl-C, SIGTERM and refusals: who gives what back."""
 
 import os
-import pathlib
 import signal
-import subprocess
-import sys
-import time
 import types
 
 import pytest
@@ -17,52 +13,6 @@ from demo import real
 from demo import shell
 from stack import errors
 from stack import tempest
-
-RUN_TESTS = pathlib.Path(__file__).parents[3] / 'tools' / 'run-tests'
-TOX = """\
-#!/bin/sh
-trap 'echo given back >> {folder}/said; exit 1' INT
-echo started >> {folder}/said
-while :; do sleep 0.05; done
-"""
-
-
-@pytest.fixture
-def interpreter(tmp_path):
-    """An interpreter beside a stand-in for tox, which runs until SIGINT."""
-    tox = tmp_path / 'tox'
-    tox.write_text(TOX.format(folder=tmp_path))
-    tox.chmod(0o755)
-    python = tmp_path / 'python'
-    python.symlink_to(sys.executable)
-    return python
-
-
-@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
-def test_tests_that_are_interrupted_give_everything_back_first(
-        interpreter, tmp_path, number):
-    process = subprocess.Popen((interpreter, RUN_TESTS, 'unit'),
-                               stdout=subprocess.PIPE, text=True)
-    said = tmp_path / 'said'
-    for _ in range(1000):
-        if said.exists():
-            break
-        time.sleep(0.02)
-    process.send_signal(number)
-    output, _ = process.communicate(timeout=60)
-    assert said.read_text().split('\n') == ['started', 'given back', '']
-    assert (process.returncode, output) == (130, 'Interrupted.\n')
-
-
-def test_tests_that_are_out_of_time_give_everything_back(
-        interpreter, tmp_path):
-    code = ('import runpy, time\n'
-            f'run = runpy.run_path({str(RUN_TESTS)!r})["run"]\n'
-            'print(run("unit", time.monotonic() + 1))')
-    done = subprocess.run((interpreter, '-c', code), capture_output=True,
-                          text=True, timeout=60)
-    assert done.stdout == 'unit: out of time\n124\n'
-    assert (tmp_path / 'said').read_text().endswith('given back\n')
 
 
 def test_ctrl_c_does_not_interrupt_how_the_embedded_demo_ends():

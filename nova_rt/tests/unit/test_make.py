@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Makefile and tools/prepare, on stand-ins for what they call."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+class Tree:
+    """A tree with nothing but what is looked at."""
+
+    def __init__(self, path):
+        self.path = path
+        self.told = path / 'told'
+        self.policy = path / 'policy-rc.d'
+        (path / 'tools').mkdir()
+        shutil.copy(ROOT / 'Makefile', path)
+        text = (ROOT / 'tools/prepare').read_text()
+        self.program('tools/prepare', text.replace(
+            '/usr/sbin/policy-rc.d', str(self.policy)))
+        self.program('bin/python')
+        self.program('.venv/bin/tox')
+        self.program('.venv/bin/bindep')
+
+    def program(self, name, text='#!/bin/sh\n'):
+        file = self.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        file.chmod(0o755)
+
+    def run(self, *command):
+        return subprocess.run(
+            command, cwd=self.path, capture_output=True, text=True,
+            timeout=60, env={
+                'HOME': str(self.path), 'PYTHON': str(self.path / 'bin/python'),
+                'PATH': f'{self.path}/bin:{os.environ["PATH"]}'})
+
+    def be_user(self, number):
+        self.program('bin/id', f'#!/bin/sh\necho {number}\n')
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return Tree(tmp_path)
+
+
+@pytest.fixture
+def installing(tree):
+    """As root, on a machine that lacks a package which brings a service."""
+    tree.be_user(0)
+    tree.program('.venv/bin/bindep', '#!/bin/sh\necho service\n')
+    tree.program('bin/apt-get', '#!/bin/sh\n'
+                 f'"{tree.policy}"; echo "$? $*" > "{tree.told}"\n')
+    return tree
+
+
+def test_no_service_of_an_installed_package_is_started(installing):
+    assert installing.run('tools/prepare').returncode == 0
+    status, _, rest = installing.told.read_text().partition(' ')
+    assert status == '101'
+    assert rest.endswith('service\n')
+    assert not installing.policy.exists()
+
+
+def test_a_machines_own_policy_on_services_is_left_as_it_is(installing):
+    own = '#!/bin/sh\nexit 104\n'
+    installing.program('policy-rc.d', own)
+    assert installing.run('tools/prepare').returncode == 0
+    assert installing.told.read_text().startswith('104 ')
+    assert installing.policy.read_text() == own
+
+
+def test_the_checkout_of_another_user_is_trusted_once(tree):
+    tree.be_user(tree.path.stat().st_uid + 1)
+    for _ in range(2):
+        assert tree.run('tools/prepare').returncode == 0
+    assert tree.run('git', 'config', '--global', '--get-all',
+                    'safe.directory').stdout == f'{tree.path}\n'
+
+
+def test_nothing_is_said_to_git_of_ones_own_checkout(tree):
+    tree.be_user(tree.path.stat().st_uid)
+    assert tree.run('tools/prepare').returncode == 0
+    assert not (tree.path / '.gitconfig').exists()
+
+
+@pytest.mark.parametrize(('user', 'mode', 'profiles'), [
+    (0, 'auto', ['stack']), (0, 'real', ['stack']), (0, 'embedded', []),
+    (0, 'hcbs', ['stack', 'guest']), (1000, 'auto', [])])
+def test_the_demo_needs_no_services_where_it_is_embedded(
+        tree, user, mode, profiles):
+    tree.be_user(user)
+    tree.program('tools/prepare', f'#!/bin/sh\necho "$@" > "{tree.told}"\n')
+    assert tree.run('make', 'demo', f'MODE={mode}').returncode == 0
+    assert tree.told.read_text().split() == profiles
+
+
+def test_no_wheel_is_left_of_those_built_before(tree):
+    old = tree.path / 'dist' / 'nova_rt-0.1-py3-none-any.whl'
+    old.parent.mkdir()
+    old.touch()
+    assert tree.run('make', 'dist').returncode == 0
+    assert not old.exists()
+
+
+@pytest.fixture
+def running(tree):
+    """A tree in which two stacks run."""
+    sites = [tree.path / 'run' / name / 'site.json' for name in 'ab']
+    for site in sites:
+        site.parent.mkdir(parents=True)
+        site.touch()
+    return sites
+
+
+def test_clean_keeps_the_record_of_a_stack_that_does_not_stop(tree, running):
+    tree.program('.tox/nova/bin/python',
+                 '#!/bin/sh\n[ "$4" != run/a ]\n')
+    assert tree.run('make', 'clean').returncode
+    assert all(site.exists() for site in running)
+
+
+def test_clean_says_what_it_lacks_to_stop_a_stack(tree, running):
+    done = tree.run('make', 'clean')
+    assert done.returncode
+    assert 'run/a is stopped by .tox/nova, which is missing' in done.stderr
+    assert all(site.exists() for site in running)
+
+
+def test_clean_stops_what_runs_and_removes_the_rest(tree, running):
+    tree.program('.tox/nova/bin/python',
+                 f'#!/bin/sh\necho "$*" >> "{tree.told}"\n')
+    assert tree.run('make', 'clean').returncode == 0
+    assert [line.split()[-2:] for line in tree.told.read_text().splitlines()
+            ] == [['run/a', 'down'], ['run/b', 'down']]
+    assert not (tree.path / 'run').exists()
+
+
+def test_clean_needs_nothing_where_nothing_runs(tree):
+    assert tree.run('make', 'clean').returncode == 0
