@@ -18,9 +18,10 @@ class Client(rest_client.RestClient):
                    'Content-Type': 'application/json', **(headers or {})}
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body)
-        response, answer = self.request(method, path, headers, body)
+        response, answer = self.request(
+            method, path, headers=headers, body=body)
         self.expected_success(
-            (200, 201, 202, 204), int(response['status']))
+            [200, 201, 202, 204], int(response['status']))
         return json.loads(answer) if answer else None
 
     def register_vim(self, credentials, auth_url):
