@@ -5,7 +5,9 @@ import importlib.metadata
 import pathlib
 import re
 
+from nova_rt_tempest_plugin import tacker
 from oslo_config import cfg
+from tempest.lib.common import rest_client
 
 ROOT = pathlib.Path(__file__).parents[3]
 DOCUMENTED = ROOT / 'doc/source/operator/tempest.rst'
@@ -43,3 +45,26 @@ def test_every_option_is_documented():
     page = DOCUMENTED.read_text()
     for each in options:
         assert f'``{each.name}``' in page
+
+
+class Answer(dict):
+    """What tempest's HTTP client returns beside the body."""
+
+    status = 201
+
+
+def test_tackers_client_asks_as_tempests_own_clients_do(monkeypatch):
+    asked = []
+
+    class Provider:
+        def auth_request(self, method, url, headers, body, filters):
+            return f'http://tacker{url}', headers, body
+
+    def raw_request(client, url, method, headers, body, chunked, **more):
+        asked.append((method, url, headers['Version'], body))
+        return Answer(status='201'), '{"id": "package"}'
+    monkeypatch.setattr(rest_client.RestClient, 'raw_request', raw_request)
+    client = tacker.Client(Provider(), 'nfv-orchestration', 'RegionOne')
+    assert client.create_package() == 'package'
+    assert asked == [
+        ('POST', f'http://tacker{tacker.PACKAGES}', '2.0.0', '{}')]
