@@ -25,8 +25,8 @@ from bench import measure
 from bench import nova as bench_nova
 from nova_rt import shares
 from nova_rt.compute import claims
-from nova_rt.compute import held
 from nova_rt.compute import resource_tracker
+from nova_rt.instance import holdings
 from nova_rt.virt import host as virt_host
 
 PCPUS = 64
@@ -64,7 +64,7 @@ def _claims() -> dict[str, list[float]]:
     seconds = measure.in_turn(
         {'ours': ours.claim, 'theirs': theirs.claim}, ROUNDS,
         before={'ours': ours.prepare, 'theirs': theirs.prepare})
-    if ours.instance.system_metadata.keys() != {held.PCPUS}:
+    if ours.instance.system_metadata.keys() != {holdings.PCPUS}:
         raise RuntimeError('The claim chose no pCPUs.')
     return seconds
 

@@ -19,7 +19,7 @@ from bench import measure
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
-from nova_rt.tests import fake_kernel
+from nova_rt.testing import fake_kernel
 from nova_rt.virt import host as virt_host
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import detect
@@ -45,14 +45,14 @@ class Applied:
 def apply(rounds: int) -> Applied:
     """Apply a reservation repeatedly, to the kernel if it can be.
 
-    :raises KernelRefusal: if other groups leave the kernel no room
+    :raises KernelRefusalError: if other groups leave the kernel no room
     """
     count = os.cpu_count() or 1
     spoken = why = None
     try:
         spoken = detect.detect(cgroup_tree.CgroupTree.find(), count)
-    except (cgroup_tree.KernelRefusal,
-            cgroup_tree.MissingControlFile) as refusal:
+    except (cgroup_tree.KernelRefusalError,
+            cgroup_tree.MissingControlFileError) as refusal:
         why = str(refusal)
     if spoken is None:
         return _on_fake(rounds, why or 'this kernel has no real-time groups')
@@ -116,7 +116,7 @@ def _remove(spoken: dialect.Dialect, group: str) -> None:
                     held.period_us, (0,) * spoken.count))
             spoken.tree.remove(group)
             return
-        except (OSError, cgroup_tree.KernelRefusal):
+        except (OSError, cgroup_tree.KernelRefusalError):
             if attempt == 100:
                 raise
             time.sleep(0.05)

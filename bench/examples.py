@@ -10,7 +10,7 @@ from nova.scheduler import host_manager
 from nova.virt import hardware
 
 from nova_rt import bandwidth
-from nova_rt import policies
+from nova_rt import fitting
 from nova_rt import reservation
 from nova_rt import shares
 
@@ -36,14 +36,14 @@ def used_host(pcpus: int, seed: int) -> shares.HostShares:
         wanted = reservation.Reservation(
             chance.randint(period_us // 20, period_us // 4), period_us,
             chance.choice((1, 2, 4)))
-        host = host.add(wanted, policies.place(host, wanted))
+        host = host.add(wanted, fitting.place(host, wanted))
     return host
 
 
 def stats(host: shares.HostShares) -> dict[str, str]:
     """Return what nova-rt-compute reports of a host."""
     servers = int(len(host.capacity) * SERVERS_PER_PCPU)
-    return {**shares.to_stats(host), 'rt_placement_policy': policies.DEFAULT,
+    return {**shares.to_stats(host), 'rt_placement_policy': fitting.DEFAULT,
             'rt_dialect': 'hcbs-multi', 'num_instances': str(servers),
             'io_workload': '0', 'failed_builds': '0'}
 

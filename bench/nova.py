@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import contextlib
 import logging
 
-from nova_rt.tests.functional import base
+from nova_rt.testing import cases
 
 
-class _Case(base.ReservationTestCase):
+class _Case(cases.ReservationTestCase):
     """Options, databases (SQLite in memory) and one cell."""
 
     def runTest(self):
@@ -16,8 +16,8 @@ class _Case(base.ReservationTestCase):
 
 
 @contextlib.contextmanager
-def running(case: type[base.ReservationTestCase] = _Case,
-            ) -> Iterator[base.ReservationTestCase]:
+def running(case: type[cases.ReservationTestCase] = _Case,
+            ) -> Iterator[cases.ReservationTestCase]:
     """Enter the fixtures of a test case, which has a method ``runTest``.
 
     They format every debug message; a service does not, so neither do we.

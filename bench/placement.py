@@ -9,7 +9,7 @@ from oslo_serialization import jsonutils
 
 from bench import examples
 from bench import measure
-from nova_rt import policies
+from nova_rt import fitting
 from nova_rt import shares
 
 PCPUS = (64, 256)
@@ -30,8 +30,8 @@ def _policies(pcpus: int) -> Iterator[measure.Measurement]:
     beside = 'numa_fit_instance_to_host'
     actions: dict[str, measure.Action] = {
         policy: functools.partial(
-            policies.place, host, examples.WANTED, policy)
-        for policy in policies.POLICIES}
+            fitting.place, host, examples.WANTED, policy)
+        for policy in fitting.POLICIES}
     actions[beside] = functools.partial(
         hardware.numa_fit_instance_to_host,
         examples.numa_topology(
@@ -42,7 +42,7 @@ def _policies(pcpus: int) -> Iterator[measure.Measurement]:
         if not action():
             raise RuntimeError(f'{name} found no room on {pcpus} pCPUs.')
     seconds = _in_turn(actions)
-    for policy in policies.POLICIES:
+    for policy in fitting.POLICIES:
         yield measure.compared(
             f'place, {policy}, {pcpus} pCPUs', f'Nova\'s {beside}',
             seconds[policy], seconds[beside], 'µs', PER_ACTION_US)

@@ -13,7 +13,7 @@ from bench import measure
 from bench import nova as bench_nova
 from demo import real
 from nova_rt import reservation
-from nova_rt.tests.functional import cloud as functional
+from nova_rt.testing import cloud as functional
 from stack.cloud import Cloud
 from stack.errors import StackError
 from stack.rundir import RunDir

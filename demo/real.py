@@ -38,7 +38,7 @@ def why_not() -> str:
         return str(why)
     try:
         found = kernel.spoken()
-    except (tree.KernelRefusal, tree.MissingControlFile) as why:
+    except (tree.KernelRefusalError, tree.MissingControlFileError) as why:
         return str(why)
     if found is None:
         return 'This kernel has no real-time control groups.'

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 
 # Before all of Nova: it chooses between threads and eventlet only once.
-from nova_rt.tests.functional import conftest  # isort: skip  # noqa: F401
+from nova_rt.testing import native_threads  # isort: skip  # noqa: F401
 
 import signal
 import socketserver
@@ -21,7 +21,7 @@ from wsgiref import simple_server
 
 from demo import answers
 from nova_rt import bandwidth
-from nova_rt.tests.functional import cloud
+from nova_rt.testing import cloud
 
 HOST = 'simulated-1'
 

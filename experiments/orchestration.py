@@ -53,7 +53,7 @@ def placements(part: int) -> dict[tuple[str, str], list[Container]]:
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider',
-             '-p', 'nova_rt.tests.native_threads',
+             '-p', 'nova_rt.testing.native_threads',
              Path(__file__).with_name('placing.py')],
             env=os.environ | {'NOVA_RT_PLACEMENTS': folder,
                               'NOVA_RT_COUNTS': str(part)},

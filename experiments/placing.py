@@ -18,9 +18,9 @@ from nova.tests.functional import integrated_helpers
 from nova.virt import fake
 
 from experiments import rtkube
-from nova_rt.tests.functional import base
-from nova_rt.tests.functional import cloud
-from nova_rt.tests.functional import fake_driver
+from nova_rt.testing import cases
+from nova_rt.testing import cloud
+from nova_rt.testing import fake_driver
 
 COUNTS = os.environ.get('NOVA_RT_COUNTS')
 
@@ -100,8 +100,8 @@ class TestOurNova(_Deployments, cloud.CloudTestCase):
         task = rtkube.TASKS[level]
         return self._create_flavor(
             vcpu=1, memory_mb=rtkube.MEMORY_MB, disk=1, extra_spec={
-                base.RUNTIME: str(task.wcet_us),
-                base.PERIOD: str(task.period_us)})
+                cases.RUNTIME: str(task.wcet_us),
+                cases.PERIOD: str(task.period_us)})
 
     def _pcpu(self, server):
         (pcpu,) = self.pcpus_of(server)
@@ -115,7 +115,7 @@ class TestOurNova(_Deployments, cloud.CloudTestCase):
 
 
 class TestStockNova(_Deployments, integrated_helpers.ProviderUsageBaseTestCase,
-                    base.ReservationTestCase):
+                    cases.ReservationTestCase):
     """Nova's own filters and weighers, which know nothing of reservations."""
 
     microversion = 'latest'

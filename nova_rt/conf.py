@@ -5,7 +5,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from nova_rt import policies
+from nova_rt import fitting
 
 GROUP = 'rt'
 
@@ -19,8 +19,8 @@ true on a kernel that has no real-time control groups, nova-rt-compute refuses
 to start. Read by nova-rt-compute.
 """),
     cfg.StrOpt(
-        'placement_policy', default=policies.DEFAULT,
-        choices=sorted(policies.POLICIES),
+        'placement_policy', default=fitting.DEFAULT,
+        choices=sorted(fitting.POLICIES),
         help="""
 Which pCPUs a reservation gets: those with the most bandwidth left
 (worst-fit), those with the least that suffices (best-fit), or those with the

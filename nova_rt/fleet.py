@@ -8,16 +8,17 @@ same functions, and without Nova.
 from collections.abc import Mapping
 import dataclasses
 
-from nova_rt import policies
+from nova_rt import errors
+from nova_rt import fitting
 from nova_rt import reservation
 from nova_rt import shares
 
 
-class UnknownReservation(LookupError):
+class UnknownReservationError(errors.NovaRTError, LookupError):
     """No reservation of that name is held."""
 
 
-class DuplicateReservation(ValueError):
+class DuplicateReservationError(errors.NovaRTError, ValueError):
     """A reservation of that name is held already."""
 
 
@@ -52,7 +53,7 @@ class Fleet:
     """
 
     def __init__(self, hosts: Mapping[str, shares.HostShares],
-                 policy: str = policies.DEFAULT, spread: bool = True) -> None:
+                 policy: str = fitting.DEFAULT, spread: bool = True) -> None:
         self.hosts = dict(hosts)
         self.placements: dict[str, Placement] = {}
         self._policy = policy
@@ -61,21 +62,21 @@ class Fleet:
     def add(self, name: str, wanted: reservation.Reservation) -> Placement:
         """Place a reservation on the preferred host on which it fits.
 
-        :raises DuplicateReservation: if the name is taken
-        :raises policies.NoRoom: if it fits nowhere; the sentence is that of
+        :raises DuplicateReservationError: if the name is taken
+        :raises fitting.NoRoomError: if it fits nowhere; the sentence is that of
             the host that comes nearest
         """
         if name in self.placements:
-            raise DuplicateReservation(
+            raise DuplicateReservationError(
                 f'{name} is placed already: remove it first')
         misses = [] if self.hosts else [
             (wanted.bandwidth, 'there is no host')]
         for host in sorted(self.hosts, key=lambda each: self._sign
                            * headroom(self.hosts[each], wanted)):
             try:
-                pcpus = policies.place(
+                pcpus = fitting.place(
                     self.hosts[host], wanted, self._policy)
-            except policies.NoRoom as miss:
+            except fitting.NoRoomError as miss:
                 misses.append((miss.missing, f'{host}: {miss}'))
                 continue
             placed = Placement(wanted, host, pcpus)
@@ -83,15 +84,15 @@ class Fleet:
             self.hosts[host] = self.hosts[host].add(wanted, pcpus)
             return placed
         missing, sentence = min(misses)
-        raise policies.NoRoom(missing, lambda: sentence)
+        raise fitting.NoRoomError(missing, lambda: sentence)
 
     def remove(self, name: str) -> Placement:
         """Take a reservation away and return where it was.
 
-        :raises UnknownReservation: if there is none of that name
+        :raises UnknownReservationError: if there is none of that name
         """
         if name not in self.placements:
-            raise UnknownReservation(
+            raise UnknownReservationError(
                 f'no reservation {name} is placed: add it first')
         placed = self.placements.pop(name)
         self.hosts[placed.host] = self.hosts[placed.host].remove(

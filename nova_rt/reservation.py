@@ -7,6 +7,8 @@ import re
 from typing import Any
 
 from nova_rt import bandwidth
+from nova_rt import errors
+from nova_rt import wording
 
 RUNTIME = 'cpu.rt_runtime_us'
 PERIOD = 'cpu.rt_period_us'
@@ -25,7 +27,7 @@ _DIGITS = re.compile(r'[0-9]+')
 _OUT_OF_RANGE = 10 ** 18
 
 
-class InvalidReservation(ValueError):
+class InvalidReservationError(errors.NovaRTError, ValueError):
     """A reservation that cannot be; the message is one sentence for a user."""
 
 
@@ -36,7 +38,7 @@ class Reservation:
     :ivar runtime_us: Q in µs, at least 2
     :ivar period_us: P in µs, from 100 to 2^22
     :ivar vcpus: m, at least 1
-    :raises InvalidReservation: if the numbers are outside these limits or the
+    :raises InvalidReservationError: if the numbers are outside these limits or the
         runtime is longer than the period
     """
 
@@ -48,15 +50,15 @@ class Reservation:
         check_runtime(RUNTIME, self.runtime_us)
         check_period(PERIOD, self.period_us)
         if self.vcpus < 1:
-            raise InvalidReservation(
+            raise InvalidReservationError(
                 f'A reservation needs at least 1 vCPU, not {self.vcpus}.')
         if self.runtime_us > self.period_us:
-            raise InvalidReservation(
+            raise InvalidReservationError(
                 f'The runtime of {self.runtime_us} µs is longer than the '
                 f'period of {self.period_us} µs: lower {RUNTIME} or raise '
                 f'{PERIOD}.')
         if self.bandwidth < 1:
-            raise InvalidReservation(
+            raise InvalidReservationError(
                 f'{self.runtime_us} µs every {self.period_us} µs is less '
                 f'than the kernel can account: raise {RUNTIME}.')
 
@@ -94,21 +96,21 @@ class InitPolicy:
 
 
 def check_runtime(name: str, runtime_us: int) -> None:
-    """Raise InvalidReservation unless the runtime is within its limits."""
+    """Raise InvalidReservationError unless the runtime is within its limits."""
     if runtime_us < bandwidth.MIN_RUNTIME_US:
-        raise InvalidReservation(
+        raise InvalidReservationError(
             f'{name} is {runtime_us} µs, but the kernel accounts no runtime '
             f'below {bandwidth.MIN_RUNTIME_US} µs.')
     if runtime_us > bandwidth.MAX_PERIOD_US:
-        raise InvalidReservation(
+        raise InvalidReservationError(
             f'{name} is {runtime_us} µs, but a runtime cannot be longer than '
             f'the longest period, {bandwidth.MAX_PERIOD_US} µs.')
 
 
 def check_period(name: str, period_us: int) -> None:
-    """Raise InvalidReservation unless the period is within its limits."""
+    """Raise InvalidReservationError unless the period is within its limits."""
     if not bandwidth.MIN_PERIOD_US <= period_us <= bandwidth.MAX_PERIOD_US:
-        raise InvalidReservation(
+        raise InvalidReservationError(
             f'{name} is {period_us} µs, but a period must be from '
             f'{bandwidth.MIN_PERIOD_US} µs to {bandwidth.MAX_PERIOD_US} µs.')
 
@@ -118,11 +120,11 @@ def parse_number(name: str, value: Any) -> int:
 
     :param value: an int, a string of ASCII digits, or a list of one of these
         (RequestSpec holds hints as lists of strings)
-    :raises InvalidReservation: for everything else
+    :raises InvalidReservationError: for everything else
     """
     if isinstance(value, (list, tuple)):
         if len(value) != 1:
-            raise InvalidReservation(
+            raise InvalidReservationError(
                 f'{name} is given {len(value)} values: give one.')
         value = value[0]
     if isinstance(value, str) and _DIGITS.fullmatch(value):
@@ -130,25 +132,19 @@ def parse_number(name: str, value: Any) -> int:
         digits = value.lstrip('0') or '0'
         value = int(digits) if len(digits) < 20 else _OUT_OF_RANGE
     if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidReservation(
-            f'{name} is {shown(value)}: give a whole number in digits, '
+        raise InvalidReservationError(
+            f'{name} is {wording.shown(value)}: give a whole number in digits, '
             'for example 100000.')
     if abs(value) >= _OUT_OF_RANGE:
-        raise InvalidReservation(
+        raise InvalidReservationError(
             f'{name} is a number far out of range: give one such as 100000.')
     return value
-
-
-def shown(value: Any) -> str:
-    """Return what a user gave as a sentence can show it: quoted and short."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + '...'
 
 
 def times_from_extra_specs(extra_specs: Mapping[str, Any]) -> Times:
     """Return the times in a flavor's extra specs; a flavor may lack either.
 
-    :raises InvalidReservation: if one is not a number within its limits
+    :raises InvalidReservationError: if one is not a number within its limits
     """
     return _times(extra_specs, {RUNTIME: EXTRA_SPEC_PREFIX + RUNTIME,
                                 PERIOD: EXTRA_SPEC_PREFIX + PERIOD})
@@ -157,7 +153,7 @@ def times_from_extra_specs(extra_specs: Mapping[str, Any]) -> Times:
 def times_from_hints(hints: Mapping[str, Any]) -> Times:
     """Return the times in scheduler hints, named with or without ``hw:``.
 
-    :raises InvalidReservation: if one is not a number within its limits, or
+    :raises InvalidReservationError: if one is not a number within its limits, or
         is given under both names with different values
     """
     plain = _times(hints, {RUNTIME: RUNTIME, PERIOD: PERIOD})
@@ -166,7 +162,7 @@ def times_from_hints(hints: Mapping[str, Any]) -> Times:
             (RUNTIME, plain.runtime_us, prefixed.runtime_us),
             (PERIOD, plain.period_us, prefixed.period_us)):
         if one is not None and other is not None and one != other:
-            raise InvalidReservation(
+            raise InvalidReservationError(
                 f'The hint {name} is {one} and hw:{name} is {other}: '
                 'give it once.')
     return plain.over(prefixed)
@@ -192,20 +188,20 @@ def requested(extra_specs: Mapping[str, Any], hints: Mapping[str, Any],
     :param extra_specs: of the flavor
     :param hints: of the server; ints, strings or lists of one string
     :param vcpus: of the flavor
-    :raises InvalidReservation: if only one of runtime and period is known, or
+    :raises InvalidReservationError: if only one of runtime and period is known, or
         they cannot be together
     """
     times = times_from_hints(hints).over(times_from_extra_specs(extra_specs))
     if times.runtime_us is None and times.period_us is None:
         if init_policy(extra_specs) is not None:
-            raise InvalidReservation(
+            raise InvalidReservationError(
                 f'The flavor sets {EXTRA_SPEC_PREFIX}{POLICY} without a '
                 f'reservation: give {RUNTIME} and {PERIOD} too.')
         return None
     if times.runtime_us is None or times.period_us is None:
         given, missing = ((PERIOD, RUNTIME) if times.runtime_us is None
                           else (RUNTIME, PERIOD))
-        raise InvalidReservation(
+        raise InvalidReservationError(
             f'{given} is given but {missing} is neither in the flavor nor '
             f'in a hint: give both.')
     init_policy(extra_specs)
@@ -219,7 +215,7 @@ def described(extra_specs: Mapping[str, Any],
     A flavor may be half-described, because hints may add what it lacks and
     its extra specs are set one by one: None then.
 
-    :raises InvalidReservation: if an extra spec is wrong by itself, or runtime
+    :raises InvalidReservationError: if an extra spec is wrong by itself, or runtime
         and period cannot be together
     """
     for name in EXTRA_SPECS:
@@ -234,7 +230,7 @@ def described(extra_specs: Mapping[str, Any],
 def check_extra_spec(name: str, value: Any) -> None:
     """Check the value of one of EXTRA_SPECS by itself.
 
-    :raises InvalidReservation: if the value is wrong whatever the others are
+    :raises InvalidReservationError: if the value is wrong whatever the others are
     """
     plain = name.removeprefix(EXTRA_SPEC_PREFIX)
     if plain == POLICY:
@@ -249,14 +245,14 @@ def check_cap(wanted: Reservation, cap: int) -> None:
     """Refuse a reservation that no pCPU may hold, however empty.
 
     :param cap: largest bandwidth admitted per pCPU, in fixed point
-    :raises InvalidReservation: if the bandwidth of one vCPU is over the cap
+    :raises InvalidReservationError: if the bandwidth of one vCPU is over the cap
     """
     if wanted.bandwidth <= cap:
         return
     longest = bandwidth.longest_runtime(cap, wanted.period_us)
     lower = (f'lower {RUNTIME} to {longest} or '
              if longest >= bandwidth.MIN_RUNTIME_US else '')
-    raise InvalidReservation(
+    raise InvalidReservationError(
         f'{wanted.runtime_us} µs every {wanted.period_us} µs is '
         f'{bandwidth.percent(wanted.bandwidth)} of a pCPU, but at most '
         f'{bandwidth.percent(cap)} can be reserved: {lower}raise '
@@ -266,7 +262,7 @@ def check_cap(wanted: Reservation, cap: int) -> None:
 def init_policy(extra_specs: Mapping[str, Any]) -> InitPolicy | None:
     """Return the policy for the container's init, or None if none is asked.
 
-    :raises InvalidReservation: for an unknown policy, a priority outside
+    :raises InvalidReservationError: for an unknown policy, a priority outside
         1 to 99, or a priority without a policy
     """
     policy_name = EXTRA_SPEC_PREFIX + POLICY
@@ -274,13 +270,13 @@ def init_policy(extra_specs: Mapping[str, Any]) -> InitPolicy | None:
     policy = extra_specs.get(policy_name)
     if policy is None:
         if priority_name in extra_specs:
-            raise InvalidReservation(
+            raise InvalidReservationError(
                 f'{priority_name} is given without {policy_name}: give '
                 f'{policy_name} as one of {", ".join(POLICIES)} too.')
         return None
     if policy not in POLICIES:
-        raise InvalidReservation(
-            f'{policy_name} is {shown(policy)}: give one of '
+        raise InvalidReservationError(
+            f'{policy_name} is {wording.shown(policy)}: give one of '
             f'{", ".join(POLICIES)}.')
     return InitPolicy(policy, _parse_priority(
         extra_specs.get(priority_name, 1)))
@@ -290,7 +286,7 @@ def _parse_priority(value: Any) -> int:
     name = EXTRA_SPEC_PREFIX + PRIORITY
     priority = parse_number(name, value)
     if not 1 <= priority <= MAX_PRIORITY:
-        raise InvalidReservation(
+        raise InvalidReservationError(
             f'{name} is {priority}, but a priority must be from 1 to '
             f'{MAX_PRIORITY}.')
     return priority

@@ -11,6 +11,7 @@ import re
 
 from nova_rt import reservation
 from nova_rt import shares
+from nova_rt import wording
 
 _NAMES = (*reservation.HINTS, reservation.POLICY, reservation.PRIORITY)
 _PREFIX = re.compile(r'hw[:._ -]')
@@ -25,19 +26,19 @@ _LONGEST = 64
 def check_hint_names(names: Iterable[str]) -> None:
     """Refuse scheduler hints that look like ours but are not.
 
-    :raises reservation.InvalidReservation: at the first such name
+    :raises reservation.InvalidReservationError: at the first such name
     """
     for name in names:
         if name.removeprefix(reservation.EXTRA_SPEC_PREFIX) in reservation.HINTS:
             continue
         like = meant(name)
         if like in reservation.HINTS:
-            raise reservation.InvalidReservation(
-                f'There is no scheduler hint {reservation.shown(name)}: did '
+            raise reservation.InvalidReservationError(
+                f'There is no scheduler hint {wording.shown(name)}: did '
                 f'you mean {like}?')
         if like:
-            raise reservation.InvalidReservation(
-                f'{reservation.shown(name)} cannot be a scheduler hint: only '
+            raise reservation.InvalidReservationError(
+                f'{wording.shown(name)} cannot be a scheduler hint: only '
                 f'a flavor can say it, as {reservation.EXTRA_SPEC_PREFIX}'
                 f'{like}.')
 
@@ -45,19 +46,19 @@ def check_hint_names(names: Iterable[str]) -> None:
 def check_extra_spec_names(names: Iterable[str]) -> None:
     """Refuse extra specs that look like ours but are not, or that we compute.
 
-    :raises reservation.InvalidReservation: at the first such name
+    :raises reservation.InvalidReservationError: at the first such name
     """
     for name in names:
         if name in reservation.EXTRA_SPECS:
             continue
         if _SHARE.fullmatch(name):
-            raise reservation.InvalidReservation(
+            raise reservation.InvalidReservationError(
                 f'{name} cannot be given by hand: it is computed from vCPUs, '
                 f'{reservation.RUNTIME} and {reservation.PERIOD}.')
         like = meant(name)
         if like:
-            raise reservation.InvalidReservation(
-                f'There is no extra spec {reservation.shown(name)}: did you '
+            raise reservation.InvalidReservationError(
+                f'There is no extra spec {wording.shown(name)}: did you '
                 f'mean {reservation.EXTRA_SPEC_PREFIX}{like}?')
 
 

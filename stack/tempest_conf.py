@@ -62,7 +62,7 @@ def _vnf(site: Site, folder: Path) -> dict[str, object]:
     if not {'mano', 'network'} <= {*site.more}:
         return {}
     # It imports Tacker's files, which only these tests need.
-    from tacker_rt.tests.e2e import packages
+    from tacker_rt.testing import packages
 
     path = folder / 'vnf.csar'
     packages.build('standard', path)

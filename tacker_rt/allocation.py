@@ -10,6 +10,7 @@ import difflib
 from typing import Any
 
 from nova_rt import reservation
+from nova_rt import wording
 from tacker_rt import asked
 from tacker_rt import carriers
 from tacker_rt import problems
@@ -43,7 +44,7 @@ def extra_specs(vdu: Mapping[str, Any], wrong: list[problems.Problem],
                 specs[EXTRA_SPECS[key]] = _value(key, value)
             elif not isinstance(key, str) or not carriers.is_ours(key):
                 _refuse(key)
-        except reservation.InvalidReservation as error:
+        except reservation.InvalidReservationError as error:
             wrong.append(problems.Problem(
                 (*carriers.ALLOCATION, key), str(error)))
     return specs
@@ -55,27 +56,27 @@ def _value(key: str, value: Any) -> str | values.Input:
         if isinstance(count, values.Input):
             return count
         if count < 1:
-            raise reservation.InvalidReservation(
+            raise reservation.InvalidReservationError(
                 f'{key} is {count}: give at least 1.')
         return str(count)
     given = values.input_of(value)
     if given:
         return given
     if value not in _CHOICES[key]:
-        raise reservation.InvalidReservation(
-            f'{key} is {reservation.shown(value)}: give one of '
+        raise reservation.InvalidReservationError(
+            f'{key} is {wording.shown(value)}: give one of '
             f'{", ".join(_CHOICES[key])}.')
     return str(value)
 
 
 def _refuse(key: Any) -> None:
     if not isinstance(key, str):
-        raise reservation.InvalidReservation(
-            f'{reservation.shown(key)} is no name: give one of '
+        raise reservation.InvalidReservationError(
+            f'{wording.shown(key)} is no name: give one of '
             f'{", ".join(_KEYS)}.')
     close = difflib.get_close_matches(key[:64], _KEYS, n=1)
-    raise reservation.InvalidReservation(
-        f'There is no {reservation.shown(key)} in cpu_allocation: '
+    raise reservation.InvalidReservationError(
+        f'There is no {wording.shown(key)} in cpu_allocation: '
         + (f'did you mean {close[0]}?' if close
            else f'give one of {", ".join(_KEYS)}.'))
 
@@ -99,7 +100,7 @@ def size(vdu: Mapping[str, Any],
             continue
         try:
             found[name] = _amount(key, given[key])
-        except reservation.InvalidReservation as error:
+        except reservation.InvalidReservationError as error:
             wrong.append(problems.Problem(
                 (*carriers.NFV_COMPUTE, key), str(error)))
     return asked.Size(**found)
@@ -109,11 +110,11 @@ def _amount(key: str, value: Any) -> values.Number:
     if key == 'num_cpus':
         vcpus = values.number(key, value)
         if isinstance(vcpus, int) and vcpus < 1:
-            raise reservation.InvalidReservation(
+            raise reservation.InvalidReservationError(
                 f'num_cpus is {vcpus}: give at least 1.')
         return vcpus
     if values.input_of(value):
-        raise reservation.InvalidReservation(
+        raise reservation.InvalidReservationError(
             f'{key} cannot be an input without a default, as the flavor '
             'needs a number: give a size such as 4096 MB.')
     unit = values.MEMORY_UNIT if key == 'mem_size' else values.DISK_UNIT
@@ -129,7 +130,7 @@ def together(vdu: Mapping[str, Any],
     dedicated = specs.get(EXTRA_SPECS[AFFINITY]) == DEDICATED
     if wanted.flavor:
         return [_wrong(_first(specs), (
-            f'The flavor {reservation.shown(wanted.flavor)} decides this: '
+            f'The flavor {wording.shown(wanted.flavor)} decides this: '
             'remove it, or the flavor.'))]
     if wanted.times and dedicated:
         return [_wrong(AFFINITY, (

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nova_rt import reservation
+from nova_rt import wording
 from tacker_rt import hot
 from tacker_rt import problems
 from tacker_rt import reader
@@ -52,7 +53,7 @@ def _value(value: values.Number, topology: Mapping[str, Any],
         if known is not None:
             return reservation.parse_number(value.name, known)
     raise problems.InvalidDescriptor([problems.Problem((), (
-        f'The input {reservation.shown(value.name)} has no value: give it in '
+        f'The input {wording.shown(value.name)} has no value: give it in '
         'additionalParams, or a default in the VNFD.'))])
 
 
@@ -62,7 +63,7 @@ def _check(times: Hints, path: problems.Path) -> None:
         found = reservation.times_from_hints(times)
         if found.runtime_us is not None and found.period_us is not None:
             reservation.Reservation(found.runtime_us, found.period_us, 1)
-    except reservation.InvalidReservation as error:
+    except reservation.InvalidReservationError as error:
         raise problems.InvalidDescriptor(
             [problems.Problem(path, str(error))]) from error
 
@@ -103,7 +104,7 @@ def _add(vdu: str, server: dict[str, Any], wanted: Hints) -> None:
     for name, value in wanted.items():
         if name in hints and str(hints[name]) != str(value):
             raise problems.InvalidDescriptor([problems.Problem(path, (
-                f'{name} is {reservation.shown(hints[name])} here and '
+                f'{name} is {wording.shown(hints[name])} here and '
                 f'{value} in the VNFD: give it once.'))])
     properties[hot.HINTS] = {**hints, **wanted}
 

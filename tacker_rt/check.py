@@ -7,6 +7,7 @@ import difflib
 from typing import Any
 
 from nova_rt import reservation
+from nova_rt import wording
 from tacker_rt import asked
 from tacker_rt import carriers
 from tacker_rt import problems
@@ -89,7 +90,7 @@ def _inputs(wanted: asked.Asked,
         times = reservation.times_from_hints(known)
         if times.runtime_us is not None and times.period_us is not None:
             reservation.Reservation(times.runtime_us, times.period_us, 1)
-    except reservation.InvalidReservation as error:
+    except reservation.InvalidReservationError as error:
         return [problems.Problem((), str(error))]
     return []
 
@@ -99,8 +100,8 @@ def _default(value: values.Input, inputs: Mapping[str, Any]) -> int | None:
     if value.name not in inputs:
         close = difflib.get_close_matches(
             value.name[:64], [str(each) for each in inputs], n=1)
-        raise reservation.InvalidReservation(
-            f'There is no input {reservation.shown(value.name)}: '
+        raise reservation.InvalidReservationError(
+            f'There is no input {wording.shown(value.name)}: '
             + (f'did you mean {close[0]}?' if close
                else f'add it under {TOPOLOGY}.{INPUTS}.'))
     definition = inputs[value.name]

@@ -12,6 +12,7 @@ import zlib
 
 import yaml
 
+from nova_rt import errors
 from tacker_rt import check
 from tacker_rt import document
 from tacker_rt import hot
@@ -23,7 +24,7 @@ _YAML = ('.yaml', '.yml')
 _PACKAGES = ('.csar', '.zip')
 
 
-class Refused(Exception):
+class RefusedError(errors.NovaRTError):
     """A request that cannot be done; the message is a sentence."""
 
 
@@ -35,9 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         status: int = arguments.run(arguments)
-    except Refused as error:
+    except RefusedError as error:
         return _said(error, 2)
-    except document.Unreadable as error:
+    except document.UnreadableError as error:
         return _said(error, 1)
     except OSError as error:
         return _said(f'{error.filename}: {error.strerror}.', 2)
@@ -98,7 +99,7 @@ def _validate(arguments: argparse.Namespace) -> int:
     for path in arguments.paths:
         found = list(_files(Path(path)))
         if not found:
-            raise Refused(f'{path} holds no descriptor: give a file, or a VNF '
+            raise RefusedError(f'{path} holds no descriptor: give a file, or a VNF '
                           'package with Definitions.')
         reports += [each for file, text in found
                     for each in _reports(file, text)]
@@ -132,7 +133,7 @@ def _packed(path: Path) -> Iterator[tuple[str, str]]:
                 yield file, _text(package.read(name), file)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError,
             RuntimeError) as error:
-        raise Refused(f'{path} is no package that can be read: '
+        raise RefusedError(f'{path} is no package that can be read: '
                       f'{error}.') from error
 
 
@@ -141,7 +142,7 @@ def _text(content: bytes, file: str) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content[:error.start].count(b'\n') + 1
-        raise document.Unreadable(document.Report(
+        raise document.UnreadableError(document.Report(
             file, line, 'This is no text in UTF-8.')) from error
 
 
@@ -149,7 +150,7 @@ def _reports(file: str, text: str) -> list[document.Report]:
     """Return all that is wrong with a descriptor, by line."""
     try:
         source = document.load(file, text)
-    except document.Unreadable as error:
+    except document.UnreadableError as error:
         return [error.report]
     _, wrong = check.check(source.content)
     reports = [*source.twice(), *map(source.report, wrong)]
@@ -160,7 +161,7 @@ def _translate(arguments: argparse.Namespace) -> int:
     source = _source(Path(arguments.path))
     twice = list(source.twice())
     if twice:
-        raise document.Unreadable(twice[0])
+        raise document.UnreadableError(twice[0])
     name = Path(arguments.output or 'stdout.yaml').name
     try:
         templates = translate.translate(
@@ -169,7 +170,7 @@ def _translate(arguments: argparse.Namespace) -> int:
         for each in error.problems:
             print(source.report(each), file=sys.stderr)
         return 1
-    except translate.Untranslatable as error:
+    except translate.UntranslatableError as error:
         for line in str(error).splitlines():
             print(f'{arguments.path}: {line}', file=sys.stderr)
         return 1
@@ -179,7 +180,7 @@ def _translate(arguments: argparse.Namespace) -> int:
 
 def _source(path: Path) -> document.Document:
     if path.is_dir() or path.suffix in _PACKAGES:
-        raise Refused(f'{path} is a package: name a descriptor in it, such '
+        raise RefusedError(f'{path} is a package: name a descriptor in it, such '
                       'as Definitions/df_simple.yaml.')
     source = document.load(str(path), _text(path.read_bytes(), str(path)))
     if source.restored:
@@ -193,7 +194,7 @@ def _inputs(given: list[str]) -> dict[str, Any]:
     for each in given:
         name, equals, value = each.partition('=')
         if not (name and equals):
-            raise Refused(f'--input {each} has no value: give NAME=VALUE.')
+            raise RefusedError(f'--input {each} has no value: give NAME=VALUE.')
         values[name] = int(value) if value.isdecimal() else value
     return values
 
@@ -202,7 +203,7 @@ def _write(templates: translate.Templates, name: str,
            output: str | None) -> None:
     if not output:
         if len(templates) > 1:
-            raise Refused('This makes nested templates: say with --output '
+            raise RefusedError('This makes nested templates: say with --output '
                           'where to write them.')
         print(_dumped(templates[name]), end='')
         return

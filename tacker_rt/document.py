@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from nova_rt import errors
 from tacker_rt import pasted
 from tacker_rt import problems
 
@@ -25,7 +26,7 @@ class Report:
         return f'{self.file}:{self.line}: {self.sentence}'
 
 
-class Unreadable(Exception):
+class UnreadableError(errors.NovaRTError):
     """A file that is no YAML; the report says why."""
 
     def __init__(self, report: Report) -> None:
@@ -75,13 +76,13 @@ class Document:
 def load(file: str, text: str) -> Document:
     """Return a YAML document.
 
-    :raises Unreadable: if it is none
+    :raises UnreadableError: if it is none
     """
     restored = pasted.restored(text)
     given = text if restored is None else restored
     try:
         loaded = _load(file, given)
-    except Unreadable:
+    except UnreadableError:
         shorter = pasted.without_ellipses(given)
         if shorter == given:
             raise
@@ -100,14 +101,14 @@ def _load(file: str, text: str) -> Document:
         mark = error.problem_mark or error.context_mark
         said = ' '.join(each for each in (error.context, error.problem)
                         if each)
-        raise Unreadable(Report(
+        raise UnreadableError(Report(
             file, mark.line + 1 if mark else 1,
             f'This is no YAML: {said}.')) from error
     # PyYAML's constructors raise what they come across.
     except (yaml.YAMLError, ValueError, RecursionError, AttributeError,
             LookupError, TypeError) as error:
         said = str(error).splitlines()[0] if str(error) else 'no value'
-        raise Unreadable(Report(
+        raise UnreadableError(Report(
             file, 1, f'This cannot be read: {said}.')) from error
     finally:
         if loader:

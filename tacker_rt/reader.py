@@ -11,6 +11,7 @@ from typing import Any
 
 from nova_rt import reservation
 from nova_rt import spelling
+from nova_rt import wording
 from tacker_rt import allocation
 from tacker_rt import asked
 from tacker_rt import carriers
@@ -101,7 +102,7 @@ def _collect(carrier: carriers.Carrier, found: dict[str, list[_Found]],
                 spelling.check_extra_spec_names([key])
             else:
                 _check_name(key)
-        except reservation.InvalidReservation as error:
+        except reservation.InvalidReservationError as error:
             wrong.append(problems.Problem(path, str(error)))
 
 
@@ -117,11 +118,11 @@ def _check_name(key: str) -> None:
     plain = key.removeprefix(reservation.EXTRA_SPEC_PREFIX)
     meant = plain if plain in reservation.HINTS else spelling.meant(key)
     if meant in reservation.HINTS:
-        raise reservation.InvalidReservation(
-            f'There is no {reservation.shown(key)} here: write {meant}.')
+        raise reservation.InvalidReservationError(
+            f'There is no {wording.shown(key)} here: write {meant}.')
     if meant:
-        raise reservation.InvalidReservation(
-            f'{reservation.shown(key)} cannot stand here: only a flavor can '
+        raise reservation.InvalidReservationError(
+            f'{wording.shown(key)} cannot stand here: only a flavor can '
             f'say it, as {reservation.EXTRA_SPEC_PREFIX}{meant}.')
 
 
@@ -139,7 +140,7 @@ def _agreed(name: str, found: list[_Found],
 
 
 def _shown(value: values.Number) -> str:
-    return (f'the input {reservation.shown(value.name)}'
+    return (f'the input {wording.shown(value.name)}'
             if isinstance(value, values.Input) else str(value))
 
 
@@ -170,7 +171,7 @@ def _together(vdu: Mapping[str, Any], wanted: asked.Asked,
     try:
         reservation.Reservation(
             wanted.runtime_us, wanted.period_us, _vcpus(vdu, wanted))
-    except reservation.InvalidReservation as error:
+    except reservation.InvalidReservationError as error:
         return [problems.Problem(
             found[reservation.RUNTIME][0].path, str(error))]
     return []

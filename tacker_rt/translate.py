@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from nova_rt import errors
 from tacker_rt import asked
 from tacker_rt import check
 from tacker_rt import complete
@@ -25,7 +26,7 @@ _VDU = 'tosca.nodes.nfv.VDU.Tacker'
 Templates = dict[str, dict[str, Any]]
 
 
-class Untranslatable(Exception):
+class UntranslatableError(errors.NovaRTError):
     """A descriptor that heat-translator does not take; each reason a line."""
 
 
@@ -36,7 +37,7 @@ def translate(source: document.Document, name: str, form: hot.Form,
     :param name: of the main template; heat-translator names the others
     :param given: values of inputs
     :raises tacker_rt.problems.InvalidDescriptor: if its reservations are wrong
-    :raises Untranslatable: if something else is
+    :raises UntranslatableError: if something else is
     """
     wanted, wrong = check.check(source.content)
     if wrong:
@@ -76,11 +77,11 @@ def _by_heat_translator(source: document.Document, name: str, form: hot.Form,
         raise
     # Neither library says which errors it raises for bad input.
     except Exception as error:
-        raise Untranslatable(_reasons(error, source.content)) from error
+        raise UntranslatableError(_reasons(error, source.content)) from error
     finally:
         translation.form.reset(token)
     if not all(isinstance(each, dict) for each in templates.values()):
-        raise Untranslatable('heat-translator writes no valid template.')
+        raise UntranslatableError('heat-translator writes no valid template.')
     return templates
 
 

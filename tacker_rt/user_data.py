@@ -42,7 +42,7 @@ def _in_a_sentence(operation: Callable[..., Fields]) -> Callable[..., Fields]:
     def called(*args: Any) -> Fields:
         try:
             return operation(*args)
-        except reservation.InvalidReservation:
+        except reservation.InvalidReservationError:
             sys.tracebacklimit = 0
             raise
     return called

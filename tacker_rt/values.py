@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from nova_rt import reservation
+from nova_rt import wording
 
 GET_INPUT = 'get_input'
 MEMORY_UNIT = 'MB'
@@ -35,18 +36,18 @@ Number = int | Input
 def number(name: str, value: Any) -> Number:
     """Return the number that a descriptor gives for a name.
 
-    :raises nova_rt.reservation.InvalidReservation: for anything else than
+    :raises nova_rt.reservation.InvalidReservationError: for anything else than
         digits or ``{get_input: NAME}``
     """
     given = input_of(value)
     if given:
         return given
     if isinstance(value, dict):
-        raise reservation.InvalidReservation(
-            f'{name} is {reservation.shown(dict(value))}: give a whole '
+        raise reservation.InvalidReservationError(
+            f'{name} is {wording.shown(dict(value))}: give a whole '
             f'number, or {{ {GET_INPUT}: NAME }}.')
     if isinstance(value, list):
-        raise reservation.InvalidReservation(
+        raise reservation.InvalidReservationError(
             f'{name} is a list: give one whole number.')
     return reservation.parse_number(name, value)
 
@@ -64,12 +65,12 @@ def input_of(value: Any) -> Input | None:
 def size(name: str, value: Any, unit: str) -> int:
     """Return a size such as ``4096 MB`` in a unit, rounded up.
 
-    :raises nova_rt.reservation.InvalidReservation: if it is no such size
+    :raises nova_rt.reservation.InvalidReservationError: if it is no such size
     """
     match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if not match or match[3].lower() not in _BYTES:
-        raise reservation.InvalidReservation(
-            f'{name} is {reservation.shown(value)}: give a size such as '
+        raise reservation.InvalidReservationError(
+            f'{name} is {wording.shown(value)}: give a size such as '
             f'4096 MB.')
     whole, fraction = int(match[1]), match[2] or ''
     times = _BYTES[match[3].lower()]

@@ -35,7 +35,7 @@ class Refusal(SphinxDirective):
         hints = _pairs(self.options.get('hints', ''))
         try:
             _check(flavor, hints)
-        except reservation.InvalidReservation as sentence:
+        except reservation.InvalidReservationError as sentence:
             return [nodes.literal_block(
                 str(sentence), str(sentence), language='none',
                 classes=['refusal'])]

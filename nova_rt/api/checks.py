@@ -3,7 +3,7 @@
 
 Each check takes the caller's request context, the decoded body and what the
 path names; it returns when nothing is wrong or when Nova will find the fault
-itself. Each raises nova_rt.reservation.InvalidReservation for what nova-rt
+itself. Each raises nova_rt.reservation.InvalidReservationError for what nova-rt
 refuses, and lets errors of Nova's lookups through.
 
 Flavors are looked up with the caller's own context, as Nova does, and the
@@ -114,7 +114,7 @@ def _hints(body: Mapping[str, Any]) -> Mapping[str, Any]:
     if HINT_KEYS[0] not in body:
         return given[1]
     if times[1] not in (reservation.Times(), times[0]):
-        raise reservation.InvalidReservation(
+        raise reservation.InvalidReservationError(
             f'{HINT_KEYS[1]} asks for another reservation than '
             f'{HINT_KEYS[0]}: give the hints under {HINT_KEYS[0]} only.')
     return given[0]

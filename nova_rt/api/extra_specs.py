@@ -29,7 +29,7 @@ class ReservationValidator(base.ExtraSpecValidator):
         """
         try:
             reservation.check_extra_spec(name, value)
-        except reservation.InvalidReservation as error:
+        except reservation.InvalidReservationError as error:
             raise exception.ValidationError(str(error)) from error
 
 

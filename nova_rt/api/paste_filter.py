@@ -70,7 +70,7 @@ class ReservationFilter:
         """Answer one request; the WSGI application itself."""
         try:
             _check(request)
-        except reservation.InvalidReservation as error:
+        except reservation.InvalidReservationError as error:
             LOG.info('Refused: %s', error)
             return wsgi.Fault(webob.exc.HTTPBadRequest(
                 explanation=str(error)))

@@ -3,6 +3,8 @@
 
 import re
 
+from nova_rt import errors
+
 FILTER = 'rt_reservations'
 SECTION = f'[filter:{FILTER}]\nuse = egg:nova-rt#{FILTER}\n'
 # What every pipeline of the compute API ends with. The variants without
@@ -15,7 +17,7 @@ _SECTION = re.compile(
     rf'\n*^\[filter:{FILTER}\][ \t]*\n(?:(?!\[).*\n?)*', re.MULTILINE)
 
 
-class NoPipeline(Exception):
+class NoPipelineError(errors.NovaRTError):
     """The text has no pipeline of the compute API."""
 
 
@@ -25,10 +27,10 @@ def added(text: str) -> str:
     It comes after Keystone's filters, so that who asks is known. A text that
     has it is returned as it is.
 
-    :raises NoPipeline: if this is another service's file
+    :raises NoPipelineError: if this is another service's file
     """
     if not _PIPELINE.search(text):
-        raise NoPipeline(
+        raise NoPipelineError(
             f'It has no line "keystone = ... {APPLICATION}": give the '
             'api-paste.ini of nova-api.')
     clean = removed(text)

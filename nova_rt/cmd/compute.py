@@ -10,14 +10,15 @@ import sys  # noqa: E402
 
 from nova.cmd import compute  # noqa: E402
 
-from nova_rt.compute import nova_hooks  # noqa: E402
+from nova_rt import signatures  # noqa: E402
+from nova_rt.compute import hooks  # noqa: E402
 from nova_rt.virt import host  # noqa: E402
 
 
 def main() -> None:
     """Run the service; what keeps it from starting is one sentence."""
     try:
-        nova_hooks.install()
+        hooks.install()
         compute.main()
-    except (nova_hooks.UnknownNova, host.Unavailable) as why:
+    except (signatures.UnknownNovaError, host.UnavailableError) as why:
         sys.exit(f'nova-rt-compute: {why}')

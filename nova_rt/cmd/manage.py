@@ -56,7 +56,7 @@ class Manage(app.App):
             manage_base.read_nova_conf(
                 self.options.config_file, self.options.config_dir)
         except cfg.Error as why:
-            raise manage_base.Failed(
+            raise manage_base.CommandError(
                 f'The configuration cannot be read: {why}') from None
 
     def interact(self) -> int:

@@ -78,7 +78,7 @@ def _auditor():
     import nova.conf
     from nova.objects import base
 
-    from nova_rt.compute import auditor
+    from nova_rt.audit import auditor
     from nova_rt.virt import containers
     from nova_rt.virt import host
 
@@ -95,7 +95,7 @@ def _auditor():
 def _explained():
     """Say in a sentence who did not answer.
 
-    :raises Failed: in place of what was raised
+    :raises CommandError: in place of what was raised
     """
     from keystoneauth1 import exceptions as ks_exc
     from nova import exception
@@ -106,16 +106,16 @@ def _explained():
 
     try:
         yield
-    except (host.Unavailable, containers.Unreachable) as why:
-        raise manage_base.Failed(str(why)) from None
+    except (host.UnavailableError, containers.UnreachableError) as why:
+        raise manage_base.CommandError(str(why)) from None
     except exception.ComputeHostNotFound as why:
-        raise manage_base.Failed(
+        raise manage_base.CommandError(
             f'{why.format_message()} Run this on a compute host, with the '
             'nova.conf of nova-rt-compute.') from None
     except oslo_messaging.MessagingException as why:
-        raise manage_base.Failed(
+        raise manage_base.CommandError(
             f'Nova cannot be asked ({type(why).__name__}): check '
             'transport_url, and that nova-conductor runs.') from None
     except (ks_exc.ClientException,
             exception.ResourceProviderAllocationRetrievalFailed) as why:
-        raise manage_base.Failed(f'Placement cannot be asked: {why}') from None
+        raise manage_base.CommandError(f'Placement cannot be asked: {why}') from None

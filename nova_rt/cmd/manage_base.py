@@ -14,8 +14,10 @@ monkey_patch.patch(backend='threading')
 
 from collections.abc import Sequence  # noqa: E402
 
+from nova_rt import errors  # noqa: E402
 
-class Failed(Exception):
+
+class CommandError(errors.NovaRTError):
     """A command cannot do its work; the message is one sentence for people."""
 
 

@@ -33,8 +33,8 @@ class _EveryCell(lister.Lister):
         """Return a row for each cell."""
         try:
             every = cells.every()
-        except problems.Problem as why:
-            raise manage_base.Failed(str(why)) from None
+        except problems.UnusableDatabaseError as why:
+            raise manage_base.CommandError(str(why)) from None
         return _COLUMNS, list(self._rows(every, parsed_args))
 
     def _rows(self, every: list[cells.Cell],
@@ -46,7 +46,7 @@ class _EveryCell(lister.Lister):
                     self.work(connection, parsed_args)
                     revision = history.revision(connection)
                 state = _state(revision)
-            except (problems.Problem, *problems.DATABASE_ERRORS) as why:
+            except (problems.UnusableDatabaseError, *problems.DATABASE_ERRORS) as why:
                 self.failed = True
                 problem = f'Cell {cell.name}: {problems.sentence(why)}.'
             yield cell.name, cell.shown, revision, state, problem

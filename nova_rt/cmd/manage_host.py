@@ -8,7 +8,7 @@ from cliff import lister
 import nova.conf
 
 from nova_rt.virt import host
-from nova_rt.virt.cgroup import finding
+from nova_rt.virt.cgroup.doctor import finding
 
 
 class Probe(lister.Lister):

@@ -33,11 +33,11 @@ class _Change(command.Command):
             after = type(self).change(before)
             if after != before:
                 _replace(path, after)
-        except paste_ini.NoPipeline as why:
-            raise manage_base.Failed(
+        except paste_ini.NoPipelineError as why:
+            raise manage_base.CommandError(
                 f'{path} was left as it is. {why}') from None
         except (OSError, UnicodeError) as why:
-            raise manage_base.Failed(
+            raise manage_base.CommandError(
                 f'{path} could not be changed: '
                 f'{getattr(why, "strerror", None) or why}.') from None
 

@@ -43,11 +43,11 @@ class Set(show.ShowOne):
         import nova.conf
 
         from nova_rt import bandwidth
-        from nova_rt.compute import rehint
+        from nova_rt.compute import hint_update
 
         cap = bandwidth.fraction_to_bandwidth(nova.conf.CONF.rt.cap)
         with _explained(parsed_args.server):
-            has = rehint.change(
+            has = hint_update.change(
                 context.get_admin_context(), parsed_args.server,
                 _times(parsed_args), cap)
         return _COLUMNS, (parsed_args.server, has.runtime_us, has.period_us,
@@ -65,29 +65,29 @@ def _times(parsed_args: argparse.Namespace) -> reservation.Times:
 def _explained(server: str):
     """Say in a sentence what is wrong.
 
-    :raises Failed: in place of what was raised
+    :raises CommandError: in place of what was raised
     """
     from nova import exception
     import oslo_messaging
 
-    from nova_rt.compute import rehint
+    from nova_rt.compute import hint_update
     from nova_rt.db import problems
 
     try:
         yield
-    except (rehint.Refused, reservation.InvalidReservation) as why:
-        raise manage_base.Failed(str(why)) from None
+    except (hint_update.RefusedError, reservation.InvalidReservationError) as why:
+        raise manage_base.CommandError(str(why)) from None
     except exception.NotFound:
-        raise manage_base.Failed(manage_base.unknown(server)) from None
+        raise manage_base.CommandError(manage_base.unknown(server)) from None
     except exception.UnexpectedTaskStateError:
-        raise manage_base.Failed(
+        raise manage_base.CommandError(
             'Another operation on the server was faster: run this again.'
         ) from None
     except problems.DATABASE_ERRORS as trouble:
-        raise manage_base.Failed(
+        raise manage_base.CommandError(
             f'A database cannot be asked: {problems.sentence(trouble)}.'
         ) from None
     except oslo_messaging.MessagingException as trouble:
-        raise manage_base.Failed(
+        raise manage_base.CommandError(
             f'Nova cannot be asked ({type(trouble).__name__}): check '
             'transport_url, and run this again.') from None

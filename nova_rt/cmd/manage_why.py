@@ -42,26 +42,26 @@ def _rows(server: str) -> Iterator[tuple[str, ...]]:
     from nova import exception
 
     from nova_rt import reservation
-    from nova_rt import why
+    from nova_rt import shortfalls
     from nova_rt.db import problems
-    from nova_rt.filters import candidates
+    from nova_rt.explain import collect
 
     admin = context.get_admin_context()
     try:
-        wanted, needs, fault = candidates.asked(admin, server)
+        wanted, needs, fault = collect.asked(admin, server)
         if fault:
             yield '', 'fault', '', '', '', fault
-        for each in why.explain(candidates.hosts(admin), wanted, needs):
+        for each in shortfalls.explain(collect.hosts(admin), wanted, needs):
             yield (each.host, each.what, each.needed, each.left, each.missing,
                    each.sentence)
     except exception.NotFound:
-        raise manage_base.Failed(manage_base.unknown(server)) from None
-    except reservation.InvalidReservation as refusal:
-        raise manage_base.Failed(str(refusal)) from None
+        raise manage_base.CommandError(manage_base.unknown(server)) from None
+    except reservation.InvalidReservationError as refusal:
+        raise manage_base.CommandError(str(refusal)) from None
     except problems.DATABASE_ERRORS as trouble:
-        raise manage_base.Failed(
+        raise manage_base.CommandError(
             f'A database cannot be read: {problems.sentence(trouble)}.'
         ) from None
     except ks_exc.ClientException as trouble:
-        raise manage_base.Failed(
+        raise manage_base.CommandError(
             f'Placement cannot be asked: {trouble}') from None

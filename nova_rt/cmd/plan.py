@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         status: int = arguments.run(arguments)
-    except (checks.ModelError, reservation.InvalidReservation) as error:
+    except (checks.ModelError, reservation.InvalidReservationError) as error:
         return _refused(str(error))
     except OSError as error:
         if isinstance(error, BrokenPipeError):

@@ -5,8 +5,8 @@ import argparse
 from typing import Any
 
 from nova_rt import bandwidth
+from nova_rt import fitting
 from nova_rt import fleet
-from nova_rt import policies
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.cmd import plan_options
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = reservation.Reservation(
         arguments.runtime_us, arguments.period_us, arguments.vcpus)
     rows = [_row(arguments, wanted, policy)
-            for policy in plan_output.track(list(policies.POLICIES),
+            for policy in plan_output.track(list(fitting.POLICIES),
                                             'Placing')]
     plan_output.show(rows, arguments.format)
     return 0
@@ -85,8 +85,8 @@ def fill(host: shares.HostShares, wanted: reservation.Reservation,
     count = 0
     while True:
         try:
-            pcpus = policies.place(host, wanted, policy)
-        except policies.NoRoom:
+            pcpus = fitting.place(host, wanted, policy)
+        except fitting.NoRoomError:
             return count
         host = host.add(wanted, pcpus)
         count += 1

@@ -6,7 +6,7 @@ import fractions
 import math
 
 from nova_rt import bandwidth
-from nova_rt import policies
+from nova_rt import fitting
 from nova_rt import reservation
 from nova_rt import shares
 
@@ -29,8 +29,8 @@ def add_fleet(parser: argparse.ArgumentParser, policy: bool = True) -> None:
         help='number of hosts (default: %(default)s)')
     if policy:
         parser.add_argument(
-            '--policy', choices=sorted(policies.POLICIES),
-            default=policies.DEFAULT,
+            '--policy', choices=sorted(fitting.POLICIES),
+            default=fitting.DEFAULT,
             help='placement policy (default: %(default)s)')
 
 
@@ -114,7 +114,7 @@ def period_us(text: str) -> int:
     period = whole(text)
     try:
         reservation.check_period('the period', period)
-    except reservation.InvalidReservation as error:
+    except reservation.InvalidReservationError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return period
 

@@ -9,9 +9,10 @@ import json
 import sys
 from typing import Any
 
+from nova_rt import fitting
 from nova_rt import fleet
-from nova_rt import policies
 from nova_rt import reservation
+from nova_rt import wording
 from nova_rt.cmd import plan_options
 
 Answer = dict[str, Any]
@@ -59,9 +60,9 @@ def answers(cloud: fleet.Fleet, lines: Iterable[bytes]) -> Iterator[Answer]:
             if isinstance(wish.get('id'), str):
                 answer['id'] = wish['id']
             answer.update(_done(cloud, wish))
-        except (_BadLineError, reservation.InvalidReservation,
-                policies.NoRoom, fleet.UnknownReservation,
-                fleet.DuplicateReservation) as reason:
+        except (_BadLineError, reservation.InvalidReservationError,
+                fitting.NoRoomError, fleet.UnknownReservationError,
+                fleet.DuplicateReservationError) as reason:
             answer['rejected'] = str(reason)
         yield answer
 
@@ -91,11 +92,11 @@ def _done(cloud: fleet.Fleet, wish: dict[str, Any]) -> Answer:
     operation = _field(wish, 'op')
     if operation not in ('add', 'remove'):
         raise _BadLineError(
-            f'The op is {_shown(operation)}: give "add" or "remove".')
+            f'The op is {_json(operation)}: give "add" or "remove".')
     name = _field(wish, 'id')
     if not isinstance(name, str) or not name:
         raise _BadLineError(
-            f'The id is {_shown(name)}: give a text that is not empty.')
+            f'The id is {_json(name)}: give a text that is not empty.')
     if operation == 'remove':
         placed = cloud.remove(name)
     else:
@@ -119,6 +120,5 @@ def _number(wish: dict[str, Any], name: str) -> int:
     return reservation.parse_number(name, value)
 
 
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else text[:57] + '...'
+def _json(value: Any) -> str:
+    return wording.shortened(json.dumps(value, ensure_ascii=False))

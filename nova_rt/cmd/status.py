@@ -15,7 +15,6 @@ import sys
 from nova_rt.cmd import manage_base  # isort: skip
 
 from nova import config
-from nova import version
 import nova.conf
 from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
@@ -41,13 +40,12 @@ class Checks(upgradecheck.UpgradeCommands):
     def release(self) -> upgradecheck.Result:
         """Whether Nova is one that nova-rt-compute starts with."""
         # Late: it imports what only a compute service needs.
-        from nova_rt.compute import nova_hooks
+        from nova_rt import signatures
+        from nova_rt.compute import hooks
 
         try:
-            nova_hooks.check_release(version.version_string())
-            for name, parameters in nova_hooks.EXPECTED.items():
-                nova_hooks.check_signature(name, parameters)
-        except nova_hooks.UnknownNova as why:
+            hooks.check()
+        except signatures.UnknownNovaError as why:
             return _result(upgradecheck.Code.FAILURE, str(why))
         return _result(upgradecheck.Code.SUCCESS)
 
@@ -60,7 +58,7 @@ class Checks(upgradecheck.UpgradeCommands):
                 with cell.connection() as connection:
                     if history.revision(connection) != history.head():
                         old.append(cell.name)
-        except (problems.Problem, *problems.DATABASE_ERRORS) as why:
+        except (problems.UnusableDatabaseError, *problems.DATABASE_ERRORS) as why:
             return _result(
                 upgradecheck.Code.FAILURE, f'{problems.sentence(why)}.')
         if old:
@@ -82,7 +80,7 @@ class Checks(upgradecheck.UpgradeCommands):
                 upgradecheck.Code.WARNING,
                 f'{path} cannot be read: {why.strerror}. Run this where '
                 'nova-api is.')
-        except paste_ini.NoPipeline as why:
+        except paste_ini.NoPipelineError as why:
             return _result(upgradecheck.Code.WARNING, f'{path}: {why}')
         if missing:
             return _result(

@@ -9,9 +9,11 @@ from nova import exception
 from nova.compute import claims
 from oslo_log import log as logging
 
+from nova_rt import errors
 from nova_rt import reservation
-from nova_rt.compute import held
-from nova_rt.compute import in_place
+from nova_rt.instance import flavors
+from nova_rt.instance import holdings
+from nova_rt.instance import in_place
 
 LOG = logging.getLogger(__name__)
 
@@ -23,16 +25,16 @@ def _place(claim, flavor):
         answers by trying the next host
     """
     try:
-        wanted = held.reservation_of(flavor)
+        wanted = flavors.reservation_of(flavor)
         if wanted is None:
             return None
         return claim.tracker.place(claim.nodename, wanted)
-    except (NoRoomOnHost, reservation.InvalidReservation) as why:
+    except (NoRoomOnHostError, reservation.InvalidReservationError) as why:
         LOG.info('Failed to claim: %s', why, instance=claim.instance)
         raise exception.ComputeResourcesUnavailable(reason=str(why)) from None
 
 
-class NoRoomOnHost(Exception):
+class NoRoomOnHostError(errors.NovaRTError):
     """A reservation does not fit; names host, pCPU and what is missing."""
 
 
@@ -41,7 +43,7 @@ class RTClaim(claims.Claim):
 
     def _claim_test(self, compute_node, limits=None):
         super()._claim_test(compute_node, limits)
-        held.set_pcpus(self.instance_ref,
+        holdings.set_pcpus(self.instance_ref,
                        _place(self, self.instance.flavor))
 
 
@@ -50,18 +52,18 @@ class RTMoveClaim(claims.MoveClaim):
 
     def _claim_test(self, compute_node, limits=None):
         super()._claim_test(compute_node, limits)
-        held.end_move(self.instance_ref)
+        holdings.end_move(self.instance_ref)
         if self.tracker.fits_in_place(self.instance, self.flavor):
             in_place.note(self.instance_ref, in_place.RESIZE)
             return
         pcpus = _place(self, self.flavor)
-        holding = held.holding_of(self.instance)
-        held.set_pcpus(self.instance_ref, holding and holding.pcpus, held.OLD)
-        held.set_pcpus(self.instance_ref, pcpus, held.NEW)
+        holding = holdings.holding_of(self.instance)
+        holdings.set_pcpus(self.instance_ref, holding and holding.pcpus, holdings.OLD)
+        holdings.set_pcpus(self.instance_ref, pcpus, holdings.NEW)
 
     def abort(self):
         super().abort()
-        held.end_move(self.instance_ref)
+        holdings.end_move(self.instance_ref)
 
 
 # What Nova's tracker looks them up by.

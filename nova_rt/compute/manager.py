@@ -4,25 +4,26 @@
 from nova import exception
 import oslo_messaging
 
+from nova_rt import allocations
 from nova_rt import reservation
 from nova_rt.compute import evacuation
-from nova_rt.compute import held
-from nova_rt.compute import hints
-from nova_rt.compute import promise
+from nova_rt.compute import reservation_change
 from nova_rt.compute import resource_tracker
+from nova_rt.instance import flavors
+from nova_rt.instance import holdings
 from nova_rt.virt import host
 
 
-class RTComputeManager(hints.HintManager):
+class RTComputeManager(reservation_change.HintManager):
     """Nova's compute manager with reservations.
 
-    :raises Unavailable: if the driver knows nothing of reservations
+    :raises UnavailableError: if the driver knows nothing of reservations
     """
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         if not hasattr(self.driver, 'reservations'):
-            raise host.Unavailable(
+            raise host.UnavailableError(
                 f'The driver {type(self.driver).__name__} knows nothing of '
                 'reservations: remove compute_driver from nova.conf.')
         self.rt = resource_tracker.RTResourceTracker(
@@ -49,8 +50,8 @@ class RTComputeManager(hints.HintManager):
             requested_networks, security_groups, block_device_mapping, node,
             limits, filter_properties, request_spec=None, accel_uuids=None):
         try:
-            instance.flavor = held.merged(instance.flavor, request_spec)
-        except reservation.InvalidReservation as why:
+            instance.flavor = flavors.merged(instance.flavor, request_spec)
+        except reservation.InvalidReservationError as why:
             raise exception.BuildAbortException(
                 instance_uuid=instance.uuid, reason=str(why)) from None
         super()._build_and_run_instance(
@@ -63,11 +64,11 @@ class RTComputeManager(hints.HintManager):
                      clean_shutdown=True):
         """See base class; a server whose claim fails stays as it was."""
         try:
-            flavor = held.merged(flavor, request_spec)
+            flavor = flavors.merged(flavor, request_spec)
             super()._prep_resize(
                 context, image, instance, flavor, filter_properties, node,
                 migration, request_spec, clean_shutdown)
-        except reservation.InvalidReservation as why:
+        except reservation.InvalidReservationError as why:
             raise exception.InstanceFaultRollback(
                 exception.ResizeError(reason=str(why))) from None
         except exception.ComputeResourcesUnavailable as why:
@@ -115,14 +116,14 @@ class RTComputeManager(hints.HintManager):
 
     def _finish_resize(self, context, instance, migration, *args, **kwargs):
         """Switch the pCPUs in the same save that switches the flavor."""
-        held.switch_side(instance, held.NEW)
+        holdings.switch_side(instance, holdings.NEW)
         try:
             return super()._finish_resize(
                 context, instance, migration, *args, **kwargs)
         except Exception:
             self.rt.hold_where_left(instance, migration.dest_node)
-            holding = held.holding_of(instance)
-            promise.try_to_change(
+            holding = holdings.holding_of(instance)
+            allocations.try_to_set_share(
                 context.elevated(), self.reportclient, instance.uuid,
                 self.rt.compute_nodes[migration.dest_node].uuid,
                 holding.reservation.share if holding else 0)
@@ -130,17 +131,17 @@ class RTComputeManager(hints.HintManager):
 
     def _revert_instance_flavor_host_node(self, instance, migration):
         """Switch the pCPUs in the same save that switches host and flavor."""
-        held.switch_side(instance, held.OLD)
+        holdings.switch_side(instance, holdings.OLD)
         super()._revert_instance_flavor_host_node(instance, migration)
 
     def _nil_out_instance_obj_host_and_node(self, instance):
         """A server on no host holds no pCPUs; saved with what follows."""
         super()._nil_out_instance_obj_host_and_node(instance)
-        held.set_pcpus(instance, None)
+        holdings.set_pcpus(instance, None)
 
     def _delete_stashed_flavor_info(self, instance):
         """Forget both sides of a move in the save that ends it."""
-        held.end_move(instance)
+        holdings.end_move(instance)
         super()._delete_stashed_flavor_info(instance)
 
 

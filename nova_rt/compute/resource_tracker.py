@@ -13,13 +13,14 @@ from nova.compute import vm_states
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from nova_rt import fitting
 from nova_rt import ledger
-from nova_rt import policies
 from nova_rt import shares
 from nova_rt.compute import claims
-from nova_rt.compute import held
-from nova_rt.compute import in_place
-from nova_rt.compute import moves
+from nova_rt.instance import flavors
+from nova_rt.instance import holdings
+from nova_rt.instance import in_place
+from nova_rt.instance import moves
 
 LOG = logging.getLogger(__name__)
 CONF = cfg.CONF
@@ -51,13 +52,13 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     def place(self, nodename, wanted):
         """Choose pCPUs for a reservation; called under the tracker's lock.
 
-        :raises NoRoomOnHost: if it does not fit
+        :raises NoRoomOnHostError: if it does not fit
         """
         try:
-            return policies.place(self.shares, wanted,
+            return fitting.place(self.shares, wanted,
                                   CONF.rt.placement_policy)
-        except policies.NoRoom as miss:
-            raise claims.NoRoomOnHost(
+        except fitting.NoRoomError as miss:
+            raise claims.NoRoomOnHostError(
                 f'No room for the reservation on {nodename}: {miss}.'
             ) from None
 
@@ -70,14 +71,14 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
                 instance, flavor):
             return False
         try:
-            self._check_in_place(instance, held.reservation_of(flavor))
-        except policies.NoRoom:
+            self._check_in_place(instance, flavors.reservation_of(flavor))
+        except fitting.NoRoomError:
             return False
         return True
 
     def _check_in_place(self, instance, wanted):
-        holding = held.holding_of(instance)
-        policies.check_in_place(
+        holding = holdings.holding_of(instance)
+        fitting.check_in_place(
             self.shares, holding.reservation, holding.pcpus, wanted)
 
     @_locked
@@ -88,13 +89,13 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         from what is saved. When that is over, call :meth:`settle_in_place`.
 
         :param task_state: what locks the server meanwhile
-        :raises NoRoomOnHost: if it does not fit on the server's pCPUs
+        :raises NoRoomOnHostError: if it does not fit on the server's pCPUs
         :raises UnexpectedTaskStateError: if something else is under way
         """
         try:
-            self._check_in_place(instance, held.reservation_of(flavor))
-        except policies.NoRoom as miss:
-            raise claims.NoRoomOnHost(
+            self._check_in_place(instance, flavors.reservation_of(flavor))
+        except fitting.NoRoomError as miss:
+            raise claims.NoRoomOnHostError(
                 f'No room on {instance.node} to change the reservation: '
                 f'{miss}.') from None
         instance.new_flavor = flavor
@@ -167,8 +168,8 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         if migration and migration.source_compute == migration.dest_compute:
             # A server that is reverted has its old pCPUs again, and its old
             # flavor a little later.
-            stays = held.holding_of(
-                instance, instance.old_flavor if prefix == held.NEW else None)
+            stays = holdings.holding_of(
+                instance, instance.old_flavor if prefix == holdings.NEW else None)
         self.ledger.enter(instance.uuid, _MOVE, None)
         self.ledger.enter(instance.uuid, _SERVER, stays)
         super()._drop_move_claim(context, instance, nodename, flavor, prefix)
@@ -197,16 +198,16 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
                 allocations, *args, **kwargs)
         except Exception:
             self.ledger.enter(instance.uuid, _MOVE, None)
-            held.end_move(instance)
+            holdings.end_move(instance)
             if instance.host == self.host:
                 self.ledger.enter(instance.uuid, _SERVER,
-                                  held.holding_of(instance))
+                                  holdings.holding_of(instance))
             raise
 
     def _check_promise(self, instance, flavor, nodename, allocations):
         if instance.host != self.host:
             return
-        wanted = held.reservation_of(flavor)
+        wanted = flavors.reservation_of(flavor)
         here = (allocations or {}).get(self.compute_nodes[nodename].uuid, {})
         has = here.get('resources', {}).get(shares.RESOURCE_CLASS, 0)
         if wanted and has < wanted.share and not self.fits_in_place(
@@ -246,20 +247,20 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         """
         self.ledger.enter(instance.uuid, _MOVE, None)
         self.ledger.enter(instance.uuid, _SERVER, None)
-        held.end_move(instance)
-        wanted = held.reservation_of(instance.flavor)
+        holdings.end_move(instance)
+        wanted = flavors.reservation_of(instance.flavor)
         try:
-            held.set_pcpus(instance,
+            holdings.set_pcpus(instance,
                            wanted and self.place(nodename, wanted))
-        except claims.NoRoomOnHost as why:
+        except claims.NoRoomOnHostError as why:
             LOG.warning('After the move that failed: %s', why,
                         instance=instance)
-            held.set_pcpus(instance, None)
-        self.ledger.enter(instance.uuid, _SERVER, held.holding_of(instance))
+            holdings.set_pcpus(instance, None)
+        self.ledger.enter(instance.uuid, _SERVER, holdings.holding_of(instance))
 
     def abort_instance_claim(self, context, instance, nodename):
         """See base class; the pCPUs are forgotten in the same save."""
-        held.set_pcpus(instance, None)
+        holdings.set_pcpus(instance, None)
         super().abort_instance_claim(context, instance, nodename)
 
     def drop_move_claim_at_dest(self, context, instance, migration):
@@ -269,16 +270,16 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         has no claim here to be started with; that is saved before Nova says
         that the room here is free, or a service that dies between leaves one.
         """
-        held.set_pcpus(instance, None)
+        holdings.set_pcpus(instance, None)
         instance.save(expected_task_state=[task_states.RESIZE_REVERTING])
         if migration.source_compute == migration.dest_compute:
-            held.switch_side(instance, held.OLD)
+            holdings.switch_side(instance, holdings.OLD)
         super().drop_move_claim_at_dest(context, instance, migration)
 
     def finish_evacuation(self, instance, node, migration):
         """See base class; the server holds its new pCPUs from here on."""
         # Nova gives a rebuild any migration that waits to be evacuated.
         if migration is not None and instance.host != self.host:
-            held.switch_side(instance, held.NEW)
-            held.end_move(instance)
+            holdings.switch_side(instance, holdings.NEW)
+            holdings.end_move(instance)
         super().finish_evacuation(instance, node, migration)

@@ -45,16 +45,16 @@ class Cell:
 def every() -> list[Cell]:
     """Return all cells, cell0 and disabled ones included, in order of name.
 
-    :raises Problem: if the API database cannot be read or knows no cell
+    :raises UnusableDatabaseError: if the API database cannot be read or knows no cell
     """
     try:
         found = objects.CellMappingList.get_all(context.get_admin_context())
     except problems.DATABASE_ERRORS as error:
-        raise problems.Problem(
+        raise problems.UnusableDatabaseError(
             f'The API database cannot be read: {problems.sentence(error)}; '
             'look at [api_database] connection in nova.conf.') from None
     if not found:
-        raise problems.Problem(
+        raise problems.UnusableDatabaseError(
             'The API database knows no cell: map them with "nova-manage '
             'cell_v2 map_cell0" and "cell_v2 create_cell" first.')
     return sorted((Cell(each.name or each.uuid, each.database_connection)

@@ -59,7 +59,7 @@ def upgrade(connection: sa.Connection, patience_s: int) -> None:
 
     :param connection: in autocommit mode
     :param patience_s: how long to wait for a table that is in use, in s
-    :raises Problem: if Nova's tables are not there, or hold columns of our
+    :raises UnusableDatabaseError: if Nova's tables are not there, or hold columns of our
         names that are not ours
     """
     _run(connection, patience_s, command.upgrade, 'head', None)
@@ -109,7 +109,7 @@ def _run(connection: sa.Connection, patience_s: int,
 def _be_patient(connection: sa.Connection, seconds: int) -> None:
     name = connection.dialect.name
     if name not in _PATIENCE:
-        raise problems.Problem(
+        raise problems.UnusableDatabaseError(
             f'nova-rt knows MariaDB, PostgreSQL and SQLite, but this is {name}.')
     connection.exec_driver_sql(_PATIENCE[name].format(seconds=seconds))
 

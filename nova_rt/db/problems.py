@@ -4,8 +4,10 @@
 from oslo_db import exception as oslo_exception
 from sqlalchemy import exc
 
+from nova_rt import errors
 
-class Problem(Exception):
+
+class UnusableDatabaseError(errors.NovaRTError):
     """A database cannot be used as wanted; says what is wrong, what to do."""
 
 

@@ -9,10 +9,11 @@ from nova.scheduler import utils
 from oslo_log import log as logging
 
 from nova_rt import reservation
-from nova_rt.compute import nova_hooks
-from nova_rt.filters import promises
-from nova_rt.filters import requested
-from nova_rt.filters import staying
+from nova_rt.filters import hooks
+from nova_rt.filters import host_view
+from nova_rt.filters import in_place_resize
+from nova_rt.filters import request_filter
+from nova_rt.instance import request_specs
 
 LOG = logging.getLogger(__name__)
 
@@ -26,8 +27,8 @@ class RTShareFilter(filters.BaseHostFilter):
     """
 
     def __init__(self):
-        nova_hooks.install_request_filter(promises.ask_for_share)
-        nova_hooks.install_candidates_search(promises.find_candidates)
+        hooks.install_request_filter(request_filter.ask_for_share)
+        hooks.install_candidates_search(request_filter.find_candidates)
         # Requests of which a server may hold an allocation by now. What this
         # filter sees does not tell: another, such as anti-affinity, may have
         # taken out the host that was chosen.
@@ -43,12 +44,12 @@ class RTShareFilter(filters.BaseHostFilter):
         """
         wanted = _wanted_by(spec_obj)
         if (wanted is None or utils.request_is_rebuild(spec_obj)
-                or staying.stays(spec_obj)):
+                or in_place_resize.stays(spec_obj)):
             return filter_obj_list
         hosts = list(filter_obj_list)
         first = spec_obj not in self._begun
-        if first and requested.servers(spec_obj) > 1:
-            _check_all_fit(hosts, wanted, requested.servers(spec_obj))
+        if first and request_specs.servers(spec_obj) > 1:
+            _check_all_fit(hosts, wanted, request_specs.servers(spec_obj))
         misses = [_miss(host, wanted) for host in hosts]
         passed = [host for host, miss in zip(hosts, misses, strict=True)
                   if miss is None]
@@ -67,8 +68,8 @@ class RTShareFilter(filters.BaseHostFilter):
 
 def _wanted_by(spec_obj):
     try:
-        return requested.wanted_by(spec_obj)
-    except reservation.InvalidReservation as why:
+        return request_specs.reservation_of(spec_obj)
+    except reservation.InvalidReservationError as why:
         raise exception.NoValidHost(reason=str(why)) from None
 
 
@@ -83,7 +84,7 @@ def _check_all_fit(hosts, wanted, count):
     left = count
     misses = []
     for host in hosts:
-        room, miss = requested.room_on(host, wanted, left)
+        room, miss = host_view.room_on(host, wanted, left)
         left -= room
         if not left:
             return
@@ -96,8 +97,8 @@ def _check_all_fit(hosts, wanted, count):
 
 
 def _miss(host, wanted):
-    miss = requested.miss(
-        host.host, requested.shares_of(host, wanted), wanted)
+    miss = host_view.shortfall(
+        host.host, host_view.shares_of(host, wanted), wanted)
     if miss is not None:
         LOG.debug('%s', miss)
     return miss

@@ -7,7 +7,8 @@ from oslo_config import cfg
 from nova_rt import conf
 from nova_rt import fleet
 from nova_rt import reservation
-from nova_rt.filters import requested
+from nova_rt.filters import host_view
+from nova_rt.instance import request_specs
 
 CONF = cfg.CONF
 conf.register_opts(CONF)
@@ -30,13 +31,13 @@ class RTShareWeigher(weights.BaseHostWeigher):
     def weigh_objects(self, weighed_obj_list, weight_properties):
         """See base class; what is wanted is read once, not for each host."""
         try:
-            wanted = requested.wanted_by(weight_properties)
-        except reservation.InvalidReservation:
+            wanted = request_specs.reservation_of(weight_properties)
+        except reservation.InvalidReservationError:
             wanted = None
         if wanted is None:
             return [0.0] * len(weighed_obj_list)
         return super().weigh_objects(weighed_obj_list, wanted)
 
     def _weigh_object(self, host_state, wanted):
-        seen = requested.shares_of(host_state, wanted)
+        seen = host_view.shares_of(host_state, wanted)
         return 0.0 if seen is None else float(fleet.headroom(seen, wanted))

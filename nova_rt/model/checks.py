@@ -7,6 +7,9 @@ import numbers
 from typing import Any
 from typing import cast
 
+from nova_rt import errors
+from nova_rt import wording
+
 # 2^40 µs are twelve days: no deadline that matters to a scheduler is longer,
 # and sums of thousands of such times still fit 64 bits.
 MAX_TIME_US = 1 << 40
@@ -17,14 +20,8 @@ SMALLEST = 1e-15
 _UNITS = {'us': 1, 'ms': 1000, 's': 1_000_000}
 
 
-class ModelError(ValueError):
+class ModelError(errors.NovaRTError, ValueError):
     """A question without an answer; the message is one sentence."""
-
-
-def shown(value: Any) -> str:
-    """Return a value as a sentence can hold it: short, on one line."""
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + '...'
 
 
 def time_us(name: str, value: Any, least: int = 1) -> int:
@@ -35,7 +32,7 @@ def time_us(name: str, value: Any, least: int = 1) -> int:
     """
     number = _integer(value)
     if number is None:
-        raise ModelError(f'{name} is {shown(value)}: give whole µs.')
+        raise ModelError(f'{name} is {wording.shown(value)}: give whole µs.')
     if not least <= number <= MAX_TIME_US:
         raise ModelError(
             f'{name} is {_short(number)} µs: give {least} to '
@@ -55,13 +52,13 @@ def parse_time_us(name: str, text: Any, unit: str = 'us') -> int:
         number = decimal.Decimal(str(text).strip())
     except decimal.InvalidOperation:
         raise ModelError(
-            f'{name} is {shown(text)}: give a number.') from None
+            f'{name} is {wording.shown(text)}: give a number.') from None
     if not number.is_finite() or abs(number) > MAX_TIME_US:
-        raise ModelError(f'{name} is {shown(text)}: give a time in {unit} '
+        raise ModelError(f'{name} is {wording.shown(text)}: give a time in {unit} '
                          f'of at most {MAX_TIME_US} µs.')
     scaled = number * _UNITS[unit]
     if scaled != scaled.to_integral_value():
-        raise ModelError(f'{name} is {shown(text)} {unit}: times finer '
+        raise ModelError(f'{name} is {wording.shown(text)} {unit}: times finer '
                          'than 1 µs cannot be scheduled.')
     return time_us(name, int(scaled))
 
@@ -110,7 +107,7 @@ def count(name: str, value: Any, most: int) -> int:
     """
     number = _integer(value)
     if number is None or not 1 <= number <= most:
-        raise ModelError(f'{name} is {shown(value)}: give a whole number '
+        raise ModelError(f'{name} is {wording.shown(value)}: give a whole number '
                          f'from 1 to {most}.')
     return number
 
@@ -126,7 +123,7 @@ def _integer(value: Any) -> int | None:
 
 def _real(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise ModelError(f'{name} is {shown(value)}: give a number.')
+        raise ModelError(f'{name} is {wording.shown(value)}: give a number.')
     try:
         number = float(value)
     except OverflowError:

@@ -117,5 +117,5 @@ def reserve(bandwidth: float, period_us: int, overhead_us: float = 0.0,
             f'than {cap:g} of a pCPU: take a longer period.')
     try:
         return reservation.Reservation(runtime, period_us, 1)
-    except reservation.InvalidReservation as error:
+    except reservation.InvalidReservationError as error:
         raise checks.ModelError(str(error)) from None

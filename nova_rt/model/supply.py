@@ -69,7 +69,7 @@ class Resource:
             return reservation.Reservation(
                 max(self.runtime_us, bandwidth.MIN_RUNTIME_US),
                 self.period_us, self.vcpus)
-        except reservation.InvalidReservation as error:
+        except reservation.InvalidReservationError as error:
             raise checks.ModelError(str(error)) from None
 
     def per_cpu_runtimes(self, pcpus: int,

@@ -7,6 +7,7 @@ import pathlib
 import re
 from typing import Any
 
+from nova_rt import wording
 from nova_rt.model import checks
 from nova_rt.model import queueing
 from nova_rt.model import tasks as tasks_
@@ -76,7 +77,7 @@ def _rows(path: str, key: str) -> list[Mapping[str, Any]]:
         if not isinstance(row, dict) or not all(
                 isinstance(name, str) for name in row):
             raise checks.ModelError(
-                f'Entry {number} of {path} is {checks.shown(row)}: give '
+                f'Entry {number} of {path} is {wording.shown(row)}: give '
                 'names with values.')
     return rows
 
@@ -128,7 +129,7 @@ def _task(row: Mapping[str, Any], default: str) -> tasks_.Task:
         known = _TIME.fullmatch(field)
         if known is None:
             raise checks.ModelError(
-                f'{name} has {checks.shown(field)}: give wcet, period, '
+                f'{name} has {wording.shown(field)}: give wcet, period, '
                 'deadline (with _us, _ms or _s) and name.')
         what = known[1]
         if what in times:
@@ -148,7 +149,7 @@ def _stage(row: Mapping[str, Any],
     for field in row:
         if field not in _STAGE:
             raise checks.ModelError(
-                f'{name} has {checks.shown(field)}: give '
+                f'{name} has {wording.shown(field)}: give '
                 f'{", ".join(_STAGE)}.')
     for needed in ('arrival_rate', 'processing_us'):
         if needed not in row:
@@ -165,4 +166,4 @@ def _number(name: str, value: Any) -> Any:
         return float(value)
     except ValueError:
         raise checks.ModelError(
-            f'{name} is {checks.shown(value)}: give a number.') from None
+            f'{name} is {wording.shown(value)}: give a number.') from None

@@ -10,13 +10,14 @@ import libvirt
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from nova_rt import errors
 from nova_rt import ledger
 from nova_rt.virt import domain_xml
 
 LOG = logging.getLogger(__name__)
 
 
-class Unreachable(Exception):
+class UnreachableError(errors.NovaRTError):
     """libvirt does not answer; the message says what to do."""
 
 
@@ -35,7 +36,7 @@ class Container:
 def running(conf: cfg.ConfigOpts) -> Mapping[str, Container]:
     """Return the containers that run, by server.
 
-    :raises Unreachable: if libvirt does not answer
+    :raises UnreachableError: if libvirt does not answer
     """
     uri = conf.libvirt.connection_uri or 'lxc:///'
     try:
@@ -47,7 +48,7 @@ def running(conf: cfg.ConfigOpts) -> Mapping[str, Container]:
         finally:
             connection.close()
     except libvirt.libvirtError as why:
-        raise Unreachable(
+        raise UnreachableError(
             f'libvirt does not answer at {uri} ({why}): start libvirtd, and '
             'run this on the compute host.') from None
 

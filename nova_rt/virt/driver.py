@@ -12,7 +12,7 @@ from oslo_log import log as logging
 
 from nova_rt import ledger
 from nova_rt import reservation
-from nova_rt.compute import held
+from nova_rt.instance import holdings
 from nova_rt.virt import domain_xml
 from nova_rt.virt import host
 from nova_rt.virt import inventory
@@ -27,14 +27,14 @@ CONF = cfg.CONF
 # How often a container is ended whose groups vanish meanwhile.
 _ENDS = 5
 
-_NOT_APPLIED = (cgroup_tree.KernelRefusal, cgroup_tree.MissingControlFile,
-                ProcessLookupError, host.Unavailable)
+_NOT_APPLIED = (cgroup_tree.KernelRefusalError, cgroup_tree.MissingControlFileError,
+                ProcessLookupError, host.UnavailableError)
 
 
 class RTLibvirtDriver(driver.LibvirtDriver):
     """Nova's libvirt driver; gives containers their reservations.
 
-    :raises Unavailable: if reservations are to be offered but cannot be
+    :raises UnavailableError: if reservations are to be offered but cannot be
     """
 
     def __init__(self, virtapi, read_only=False):
@@ -92,7 +92,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
 
     def _get_guest_xml(self, context, instance, *args, **kwargs):
         xml = super()._get_guest_xml(context, instance, *args, **kwargs)
-        holding = held.holding_on(instance, CONF.host)
+        holding = holdings.holding_on(instance, CONF.host)
         if holding is None:
             return xml
         return domain_xml.with_reservation(
@@ -275,20 +275,20 @@ def _change(reservations, guest, holding):
 def _check_offer() -> None:
     """Refuse what cannot work with reservations.
 
-    :raises Unavailable: with what to change
+    :raises UnavailableError: with what to change
     """
     if CONF.libvirt.virt_type != 'lxc':
-        raise host.Unavailable(
+        raise host.UnavailableError(
             f'[libvirt] virt_type is {CONF.libvirt.virt_type}, but only '
             'containers (lxc) can have reservations: set it to lxc, or '
             '[rt] hcbs_scheduler_available=false.')
     if CONF.libvirt.uid_maps or CONF.libvirt.gid_maps:
-        raise host.Unavailable(
+        raise host.UnavailableError(
             '[libvirt] uid_maps and gid_maps put containers into user '
             'namespaces, where the kernel grants no real-time policy: remove '
             'them, or set [rt] hcbs_scheduler_available=false.')
     if not program.BUILT.exists():
-        raise host.Unavailable(
+        raise host.UnavailableError(
             f'{program.BUILT} is missing: install nova-rt again, with a C '
             'compiler and a static C library at hand.')
 
@@ -297,7 +297,7 @@ def _install_rt_init() -> None:
     try:
         program.install(CONF.instances_path)
     except OSError as why:
-        raise host.Unavailable(
+        raise host.UnavailableError(
             f'rt-init, with which containers start, cannot be put below '
             f'[DEFAULT] instances_path ({why}): see that there is room, and '
             'that the file system is mounted without noexec.') from None

@@ -11,19 +11,20 @@ import re
 from oslo_config import cfg
 from oslo_log import log as logging
 
-from nova_rt import audit
 from nova_rt import bandwidth
+from nova_rt import drifts
+from nova_rt import errors
 from nova_rt import ledger
 from nova_rt import shares
 from nova_rt.virt import cpus
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import dialect
-from nova_rt.virt.cgroup import doctor
-from nova_rt.virt.cgroup import finding
 from nova_rt.virt.cgroup import hierarchy
 from nova_rt.virt.cgroup import survey
 from nova_rt.virt.cgroup import tree as cgroup_tree
+from nova_rt.virt.cgroup.doctor import examination
+from nova_rt.virt.cgroup.doctor import finding
 
 LOG = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ _INNER = 'libvirt'
 _CPUS = pathlib.Path('/sys/devices/system/cpu')
 
 
-class Unavailable(Exception):
+class UnavailableError(errors.NovaRTError):
     """The host cannot offer reservations; the message says what to do."""
 
 
@@ -63,7 +64,7 @@ class ReservationHost:
         """Return this machine as the options and its kernel have it.
 
         :param conf: with group ``[rt]`` registered
-        :raises Unavailable: if reservations are to be offered but cannot be
+        :raises UnavailableError: if reservations are to be offered but cannot be
         """
         count = 1 + max(cpus.parse((_CPUS / 'present').read_text()))
         online = cpus.parse((_CPUS / 'online').read_text())
@@ -76,17 +77,17 @@ class ReservationHost:
         try:
             spoken = detect.detect(cgroup_tree.CgroupTree.find(), count)
             most = min(cap, spoken.admitted()) if spoken else 0
-        except (cgroup_tree.KernelRefusal, cgroup_tree.MissingControlFile,
-                dialect.Unenforced) as why:
-            raise Unavailable(str(why)) from None
+        except (cgroup_tree.KernelRefusalError, cgroup_tree.MissingControlFileError,
+                dialect.UnenforcedError) as why:
+            raise UnavailableError(str(why)) from None
         if spoken is None:
-            raise Unavailable(
+            raise UnavailableError(
                 'The kernel has no real-time control groups (no '
                 'cpu.rt_runtime_us in the groups of the cpu controller): '
                 'boot a kernel with HCBS or RT_GROUP_SCHED, or set '
                 '[rt] hcbs_scheduler_available=false.')
         if most <= 0:
-            raise Unavailable(
+            raise UnavailableError(
                 'The kernel admits no reservation beside its fair server '
                 '(kernel.sched_rt_runtime_us): set it to 950000.')
         LOG.info('Dialect %s, up to %s of each of the pCPUs %s; %s.',
@@ -105,13 +106,13 @@ class ReservationHost:
         """Give a container its budget, if it does not have it already.
 
         :param pid: of the container's controller, libvirt's id of it
-        :raises KernelRefusal: if the kernel does not admit it
-        :raises MissingControlFile: if there is nothing to write to
+        :raises KernelRefusalError: if the kernel does not admit it
+        :raises MissingControlFileError: if there is nothing to write to
         :raises ProcessLookupError: if the container has ended
-        :raises Unavailable: if this host offers no reservations
+        :raises UnavailableError: if this host offers no reservations
         """
         if self._dialect is None or self._hierarchy is None:
-            raise Unavailable(
+            raise UnavailableError(
                 'This host offers no reservations: '
                 '[rt] hcbs_scheduler_available is false.')
         group = self.group_of(pid)
@@ -135,7 +136,7 @@ class ReservationHost:
         """
         try:
             self._hierarchy.apply(group, wanted)
-        except cgroup_tree.KernelRefusal as refusal:
+        except cgroup_tree.KernelRefusalError as refusal:
             if refusal.errno != errno.EINVAL:
                 raise
             self.settle_all()
@@ -195,8 +196,8 @@ class ReservationHost:
                 self.apply(pid, holding)
             except ProcessLookupError:
                 LOG.debug('A container ended meanwhile.')
-            except (cgroup_tree.KernelRefusal,
-                    cgroup_tree.MissingControlFile) as why:
+            except (cgroup_tree.KernelRefusalError,
+                    cgroup_tree.MissingControlFileError) as why:
                 LOG.error('A running container is without its reservation: '
                           '%s', why)
         self.settle_all()
@@ -209,7 +210,7 @@ class ReservationHost:
             if self._dialect.tree.exists(group):
                 self.settle(f'{group}/ended')
 
-    def look(self, running: Mapping[str, int]) -> audit.Kernel | None:
+    def look(self, running: Mapping[str, int]) -> drifts.Kernel | None:
         """Return what the kernel holds, None if nothing is offered here.
 
         :param running: by server, a process of its container
@@ -235,12 +236,12 @@ def examine(conf: cfg.ConfigOpts) -> list[finding.Finding]:
     """
     present = cpus.parse((_CPUS / 'present').read_text())
     online = cpus.parse((_CPUS / 'online').read_text())
-    findings = doctor.examine(finding.Machine(
+    findings = examination.examine(finding.Machine(
         cgroup_tree.CgroupTree.find(), present, online,
         bandwidth.fraction_to_bandwidth(conf.rt.cap), MACHINE_GROUPS))
     try:
         _usable(conf.rt.cpu_set, online)
-    except Unavailable as why:
+    except UnavailableError as why:
         findings.append(finding.refused('options', why))
     if not conf.rt.hcbs_scheduler_available:
         findings.append(finding.Finding(
@@ -252,19 +253,19 @@ def examine(conf: cfg.ConfigOpts) -> list[finding.Finding]:
 def _usable(cpu_set: str | None, online: frozenset[int]) -> frozenset[int]:
     """Return the pCPUs that may hold reservations.
 
-    :raises Unavailable: if the option makes no sense on this machine
+    :raises UnavailableError: if the option makes no sense on this machine
     """
     if not cpu_set:
         return online
     try:
         wanted = cpus.parse(cpu_set)
     except ValueError:
-        raise Unavailable(
+        raise UnavailableError(
             f'[rt] cpu_set is {cpu_set!r}: write numbers and ranges, for '
             'example 2-7,10.') from None
     if not wanted <= online:
         missing = ', '.join(map(str, sorted(wanted - online)))
-        raise Unavailable(
+        raise UnavailableError(
             f'[rt] cpu_set names pCPU(s) {missing}, which are not online: '
             'bring them up or leave them out.')
     return wanted

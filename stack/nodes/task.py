@@ -19,8 +19,8 @@ from look import Measured
 from oslo_config import cfg
 
 from nova_rt import conf
+from nova_rt import fitting
 from nova_rt import ledger
-from nova_rt import policies
 from nova_rt import reservation
 from nova_rt.virt import domain_xml
 from nova_rt.virt import host
@@ -59,7 +59,7 @@ def main() -> None:
     for number, (percent, vcpus) in enumerate(ASKED):
         wanted = reservation.Reservation(
             PERIOD_US * percent // 100, PERIOD_US, vcpus)
-        holding = ledger.Holding(wanted, policies.place(shares, wanted))
+        holding = ledger.Holding(wanted, fitting.place(shares, wanted))
         shares = shares.add(wanted, holding.pcpus)
         domains.append(_start(connection, number, holding))
         kernel.apply(domains[-1].ID(), holding)

@@ -19,7 +19,7 @@ class NeutronAnswers(Service):
 
     def command(self) -> Sequence[str]:
         """Return our own small server's command line."""
-        return (sys.executable, '-m', 'stack.answers',
+        return (sys.executable, '-m', 'stack.fake_neutron',
                 str(self.site.port('neutron')))
 
     def ready(self) -> bool:

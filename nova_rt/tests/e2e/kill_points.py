@@ -28,7 +28,7 @@ class Point:
 
 
 _MANAGER = 'nova.compute.manager:ComputeManager'
-_CHANGES = 'nova_rt.compute.changes:InPlaceManager'
+_CHANGES = 'nova_rt.compute.in_place_resize:InPlaceManager'
 _DRIVER = 'nova_rt.virt.driver:RTLibvirtDriver'
 _LIBVIRT = 'nova.virt.libvirt.driver:LibvirtDriver'
 _GUEST = 'nova.virt.libvirt.guest:Guest'
@@ -114,14 +114,14 @@ def _die_if_told(point: Point, order: pathlib.Path) -> None:
 def main() -> None:
     """Run nova-rt-compute with all points in place."""
     from nova_rt.cmd import compute
-    from nova_rt.compute import nova_hooks
+    from nova_rt.compute import hooks
 
-    checked = nova_hooks.install
+    checked = hooks.install
 
     def install_both() -> None:
         checked()
         install(pathlib.Path(os.environ[VARIABLE]))
-    nova_hooks.install = install_both
+    hooks.install = install_both
     compute.main()
 
 

@@ -19,7 +19,7 @@ import openstack.exceptions
 import pytest
 import requests
 
-from nova_rt import audit
+from nova_rt import drifts
 from nova_rt.tests.e2e import driver
 from stack import processes
 
@@ -59,8 +59,8 @@ def test_whichever_service_is_killed_all_say_the_same_in_the_end(
             print(name, [each.result() for each in began])
     stack.restart('nova-compute')
     delete_what_is_stuck(user)
-    agree(manage, audit.Kind.PLACEMENT_LACKS, audit.Kind.PLACEMENT_ORPHAN,
-          audit.Kind.PLACEMENT_UNKNOWN)
+    agree(manage, drifts.Kind.PLACEMENT_LACKS, drifts.Kind.PLACEMENT_ORPHAN,
+          drifts.Kind.PLACEMENT_UNKNOWN)
     # Its exit status says that it has found something.
     print(nova_manage('placement', 'audit', '--delete', '--verbose').stdout)
     print(manage('audit', '--heal')[1])

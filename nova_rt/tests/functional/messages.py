@@ -22,7 +22,7 @@ from oslo_messaging.rpc import client as rpc_client
 from oslo_messaging.rpc import server as rpc_server
 import requests
 
-from nova_rt.tests import fake_kernel
+from nova_rt.testing import fake_kernel
 from nova_rt.tests.functional import killed
 
 _PAUSE_S = 1

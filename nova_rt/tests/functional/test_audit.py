@@ -4,11 +4,11 @@
 from nova import objects
 from nova.compute import vm_states
 
-from nova_rt import audit
 from nova_rt import bandwidth
+from nova_rt import drifts
 from nova_rt import shares
-from nova_rt.compute import held
-from nova_rt.tests.functional import cloud
+from nova_rt.instance import holdings
+from nova_rt.testing import cloud
 from nova_rt.virt.cgroup import budget
 
 HALF = bandwidth.BW_UNIT // 2
@@ -79,11 +79,11 @@ class TestAudit(cloud.CloudTestCase):
 
     def test_a_container_that_lost_its_reservation_is_given_it(self):
         self.write(50, 10, 0, 0)
-        self.heal(audit.Kind.KERNEL_LACKS)
+        self.heal(drifts.Kind.KERNEL_LACKS)
 
     def test_a_container_with_more_is_left_alone(self):
         self.write(50, 70, 0, 0)
-        drift = self.broken(audit.Kind.KERNEL_EXCEEDS)
+        drift = self.broken(drifts.Kind.KERNEL_EXCEEDS)
         self.assertNotEqual('', self.auditor_of('host1').heal(drift))
         self.assertEqual([HALF, 70 * bandwidth.BW_UNIT // 100, 0, 0],
                          self.kernel.bandwidths(self.group))
@@ -92,7 +92,7 @@ class TestAudit(cloud.CloudTestCase):
         (pid,) = self.kernel.pids
         self.kernel.stop(pid)
         kinds = [each.kind for each in self.auditor_of('host1').look()]
-        self.assertEqual([audit.Kind.KERNEL_LACKS, audit.Kind.KERNEL_KEEPS],
+        self.assertEqual([drifts.Kind.KERNEL_LACKS, drifts.Kind.KERNEL_KEEPS],
                          kinds)
 
     def test_a_group_of_somebody_else_is_told(self):
@@ -100,11 +100,11 @@ class TestAudit(cloud.CloudTestCase):
         self.kernel._groups['machine'].runtimes_us = [600_000] * 4
         self.kernel._groups['machine/other'].runtimes_us = [0, 0, 0, 100_000]
         kinds = [each.kind for each in self.auditor_of('host1').look()]
-        self.assertIn(audit.Kind.KERNEL_STRANGER, kinds)
+        self.assertIn(drifts.Kind.KERNEL_STRANGER, kinds)
 
     def test_a_lost_promise_is_made_again(self):
         self.allocate(1)
-        self.heal(audit.Kind.PLACEMENT_LACKS)
+        self.heal(drifts.Kind.PLACEMENT_LACKS)
 
     def test_a_server_that_lost_its_whole_allocation_is_given_one(self):
         """Nova takes it away where an evacuation from here was cut off."""
@@ -123,7 +123,7 @@ class TestAudit(cloud.CloudTestCase):
         before = self.allocations_of(consumer)
         self.assertTrue(before)
         self.placement.delete(f'/allocations/{consumer}')
-        self.repair(audit.Kind.PLACEMENT_LACKS)
+        self.repair(drifts.Kind.PLACEMENT_LACKS)
         self.assertEqual(before, self.allocations_of(consumer))
 
     def allocations_of(self, consumer):
@@ -133,7 +133,7 @@ class TestAudit(cloud.CloudTestCase):
 
     def test_a_promise_too_large_is_corrected(self):
         self.allocate(3 * HALF)
-        self.heal(audit.Kind.PLACEMENT_EXCEEDS)
+        self.heal(drifts.Kind.PLACEMENT_EXCEEDS)
 
     def test_the_promise_to_one_who_has_left_is_taken_back(self):
         other = self.boot(self.make_flavor(50, 1), az='nova:host2')
@@ -144,7 +144,7 @@ class TestAudit(cloud.CloudTestCase):
         self.placement.put(f'/allocations/{other["id"]}', body, version='1.28')
         auditor = self.auditor_of('host1')
         (drift,) = auditor.look()
-        self.assertEqual(audit.Kind.PLACEMENT_ORPHAN, drift.kind)
+        self.assertEqual(drifts.Kind.PLACEMENT_ORPHAN, drift.kind)
         self.assertEqual('', auditor.heal(drift))
         self.assert_settled(self.server, other)
         self.assert_audited()
@@ -157,7 +157,7 @@ class TestAudit(cloud.CloudTestCase):
             migration_type='migration')
         migration.create()
         self.allocate(5, consumer=migration.uuid)
-        self.heal(audit.Kind.PLACEMENT_ORPHAN)
+        self.heal(drifts.Kind.PLACEMENT_ORPHAN)
 
     def test_a_server_whose_offloading_was_cut_off_has_gone(self):
         """Nova notes that first, and on which host it is none later."""
@@ -168,14 +168,14 @@ class TestAudit(cloud.CloudTestCase):
         self._run_periodics()
         auditor = self.auditor_of('host1')
         (drift,) = auditor.look()
-        self.assertEqual((audit.Kind.PLACEMENT_EXCEEDS, ''),
+        self.assertEqual((drifts.Kind.PLACEMENT_EXCEEDS, ''),
                          (drift.kind, auditor.heal(drift)))
         self.assert_settled()
         self.assert_audited()
 
     def test_a_promise_to_somebody_nova_does_not_know_is_only_told(self):
         self.allocate(5, consumer='a' * 8 + '-1111-4111-8111-' + 'b' * 12)
-        self.broken(audit.Kind.PLACEMENT_UNKNOWN)
+        self.broken(drifts.Kind.PLACEMENT_UNKNOWN)
 
     def test_a_server_older_than_the_share_in_its_flavor_gets_it(self):
         instance = self.instance_of(self.server)
@@ -185,15 +185,15 @@ class TestAudit(cloud.CloudTestCase):
             if name != shares.EXTRA_SPEC}
         instance.flavor = flavor
         instance.save()
-        self.heal(audit.Kind.FLAVOR_SILENT)
+        self.heal(drifts.Kind.FLAVOR_SILENT)
 
     def test_a_lost_claim_is_noted_again_from_what_runs(self):
         instance = self.instance_of(self.server)
-        held.set_pcpus(instance, None)
+        holdings.set_pcpus(instance, None)
         instance.save()
         auditor = self.auditor_of('host1')
         lost = [each for each in auditor.look()
-                if each.kind is audit.Kind.CLAIM_MISSING]
+                if each.kind is drifts.Kind.CLAIM_MISSING]
         self.assertEqual(['']*len(lost), [auditor.heal(each) for each in lost])
         self.assertEqual(1, len(lost))
         self._run_periodics()
@@ -202,19 +202,19 @@ class TestAudit(cloud.CloudTestCase):
 
     def test_a_ledger_that_nova_rt_compute_has_not_derived_is_told(self):
         instance = self.instance_of(self.server)
-        held.set_pcpus(instance, (2, 3))
+        holdings.set_pcpus(instance, (2, 3))
         instance.save()
         kinds = {each.kind for each in self.auditor_of('host1').look()}
-        self.assertIn(audit.Kind.LEDGER_DIFFERS, kinds)
+        self.assertIn(drifts.Kind.LEDGER_DIFFERS, kinds)
         self._run_periodics()
-        self.broken(audit.Kind.KERNEL_LACKS)
+        self.broken(drifts.Kind.KERNEL_LACKS)
 
     def test_an_inventory_that_is_not_the_hosts_is_told(self):
         compute = self.computes['host1']
         compute.manager.driver.reservations.empty = shares.HostShares.empty(
             (cloud.CAP, cloud.CAP, cloud.CAP, 0))
         kinds = {each.kind for each in self.auditor_of('host1').look()}
-        self.assertEqual({audit.Kind.INVENTORY_DIFFERS,
-                          audit.Kind.LEDGER_DIFFERS}, kinds)
+        self.assertEqual({drifts.Kind.INVENTORY_DIFFERS,
+                          drifts.Kind.LEDGER_DIFFERS}, kinds)
         self._run_periodics()
         self.assert_audited()

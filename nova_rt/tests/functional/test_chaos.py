@@ -16,10 +16,11 @@ from unittest import mock
 from nova.tests.functional.api import client
 import sqlalchemy
 
-from nova_rt import audit
-from nova_rt.compute import held
-from nova_rt.tests.functional import cloud
-from nova_rt.tests.functional import fake_driver
+from nova_rt import drifts
+from nova_rt.instance import flavors
+from nova_rt.instance import holdings
+from nova_rt.testing import cloud
+from nova_rt.testing import fake_driver
 from nova_rt.tests.functional import messages
 
 OPERATIONS = int(os.environ.get('NOVA_RT_CHAOS_OPERATIONS', '100'))
@@ -50,8 +51,8 @@ LOSABLE = {
     'finish_revert_resize', 'stop_instance', 'start_instance',
     'reboot_instance', 'rebuild_instance', 'unshelve_instance'}
 LEFT_TO_AN_AUDIT = {
-    audit.Kind.PLACEMENT_ORPHAN, audit.Kind.PLACEMENT_LACKS,
-    audit.Kind.PLACEMENT_EXCEEDS}
+    drifts.Kind.PLACEMENT_ORPHAN, drifts.Kind.PLACEMENT_LACKS,
+    drifts.Kind.PLACEMENT_EXCEEDS}
 # A server may be changing while it is asked to: a 409 is an answer.
 ANSWERS = [200, 202, 204, 400, 404, 409]
 # Long, for a machine that does much else.
@@ -267,10 +268,10 @@ class TestChaos(cloud.CloudTestCase):
         self.run_periodic_tasks()
         for host in HOSTS:
             for drift in self.auditor_of(host).look():
-                if drift.kind is audit.Kind.CLAIM_MISSING:
+                if drift.kind is drifts.Kind.CLAIM_MISSING:
                     self.done['without a claim'] += 1
                     self.delete(drift.subject)
-                elif drift.kind is audit.Kind.KERNEL_STRANGER:
+                elif drift.kind is drifts.Kind.KERNEL_STRANGER:
                     self.done['left behind'] += 1
                     self.end_container(host, drift.subject)
         self.rest()
@@ -337,10 +338,10 @@ class TestChaos(cloud.CloudTestCase):
     def assert_each_has_its_reservation(self):
         for server in self.servers():
             instance = self.instance_of({'id': server.uuid})
-            wanted = held.reservation_of(instance.flavor)
+            wanted = flavors.reservation_of(instance.flavor)
             if wanted is not None and instance.host \
                     and server.vm_state != 'error':
-                holding = held.holding_of(instance)
+                holding = holdings.holding_of(instance)
                 self.assertEqual(wanted, holding.reservation, server.uuid)
 
     def assert_nothing_leaks(self):

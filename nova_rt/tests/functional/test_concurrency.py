@@ -4,8 +4,8 @@ import random
 import time
 
 from nova_rt import bandwidth
-from nova_rt.tests.functional import cloud
-from nova_rt.tests.functional import fake_driver
+from nova_rt.testing import cloud
+from nova_rt.testing import fake_driver
 
 # Bandwidth in percent and vCPUs, mixed so that the hosts fill unevenly.
 MIX = ((50, 2), (30, 1), (40, 3), (75, 1), (10, 4), (20, 2))

@@ -9,7 +9,7 @@ from nova.cmd import manage
 from nova.db.main import api as main_db
 
 from nova_rt.db import history
-from nova_rt.tests.functional import cloud
+from nova_rt.testing import cloud
 
 
 class TestColumns(cloud.CloudTestCase):

@@ -6,7 +6,7 @@ from unittest import mock
 from nova import objects
 
 from nova_rt.filters import rt_share_filter
-from nova_rt.tests.functional import cloud
+from nova_rt.testing import cloud
 from nova_rt.tests.functional import test_moves as moves
 
 

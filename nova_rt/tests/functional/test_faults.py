@@ -8,8 +8,8 @@ from nova import exception
 from nova.compute import rpcapi
 from nova.compute import task_states
 
-from nova_rt import audit
-from nova_rt.tests.functional import cloud
+from nova_rt import drifts
+from nova_rt.testing import cloud
 from nova_rt.tests.functional import killed
 
 
@@ -192,7 +192,7 @@ class TestMovesThatFail(FaultsTestCase):
             [others['id']], [each['id'] for each in self.api.get_servers()]))
         auditor = self.auditor_of('host1')
         (left,) = auditor.look()
-        self.assertEqual((audit.Kind.PLACEMENT_ORPHAN, ''),
+        self.assertEqual((drifts.Kind.PLACEMENT_ORPHAN, ''),
                          (left.kind, auditor.heal(left)))
         self.assert_settled(others)
 

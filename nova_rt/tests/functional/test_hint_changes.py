@@ -17,9 +17,9 @@ import pytest
 from nova_rt import bandwidth
 from nova_rt.cmd import manage_base
 from nova_rt.cmd import manage_reservation
-from nova_rt.compute import held
-from nova_rt.compute import hints
-from nova_rt.tests.functional import base
+from nova_rt.compute import reservation_change
+from nova_rt.instance import flavors
+from nova_rt.testing import cases
 from nova_rt.tests.functional import test_in_place
 
 
@@ -47,7 +47,7 @@ class HintTestCase(test_in_place.InPlaceTestCase):
 
     def refused(self, *args, **kwargs):
         """Run the command, which fails; return its sentence."""
-        with pytest.raises(manage_base.Failed) as why:
+        with pytest.raises(manage_base.CommandError) as why:
             self.set(*args, **kwargs)
         return str(why.value)
 
@@ -76,7 +76,7 @@ class TestSet(HintTestCase):
             self.assert_has(percent, rt_runtime_us=percent * 1000)
             shown = self.api.get_server(self.server['id'])['flavor']
             self.assertEqual(str(percent * 1000),
-                             shown['extra_specs'][base.RUNTIME])
+                             shown['extra_specs'][cases.RUNTIME])
 
     def test_a_period_is_hinted_when_it_is_changed(self):
         self.set(period_us=200_000)
@@ -94,7 +94,7 @@ class TestSet(HintTestCase):
         self._resize_server(self.server, self.make_flavor(
             10, 2, memory_mb=128))
         self._confirm_resize(self.server)
-        self.assertEqual(60_000, held.reservation_of(
+        self.assertEqual(60_000, flavors.reservation_of(
             self.instance_of(self.server).flavor).runtime_us)
         self.assert_settled(self.server)
 
@@ -134,7 +134,7 @@ class TestRefusals(HintTestCase):
         self.assert_unchanged()
 
     def test_what_placement_refuses_leaves_the_old_everywhere(self):
-        with mock.patch('nova_rt.compute.promise.change', side_effect=[
+        with mock.patch('nova_rt.allocations.set_share', side_effect=[
                 False, True]):
             self.assertIn('Placement has not enough', self.refused(60_000))
         self.assert_unchanged()
@@ -194,7 +194,7 @@ class TestClaims(HintTestCase):
             free.set()
 
         def saved(instance, *args, **kwargs):
-            if instance.task_state == hints.CHANGING and not other.ident:
+            if instance.task_state == reservation_change.CHANGING and not other.ident:
                 other.start()
                 self.assertFalse(free.wait(0.3))
             save(instance, *args, **kwargs)

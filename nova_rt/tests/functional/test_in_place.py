@@ -9,11 +9,11 @@ from nova import objects
 from oslo_utils import uuidutils
 import pytest
 
+from nova_rt import allocations
 from nova_rt import bandwidth
 from nova_rt import shares
-from nova_rt.compute import promise
-from nova_rt.tests.functional import base
-from nova_rt.tests.functional import cloud
+from nova_rt.testing import cases
+from nova_rt.testing import cloud
 from nova_rt.tests.functional import killed
 
 
@@ -113,13 +113,13 @@ class TestResize(InPlaceTestCase):
             self.assert_as_it_was()
             self.assertEqual(before, self.whole_of(self.server))
             shown = self.api.get_server(self.server['id'])['flavor']
-            self.assertEqual('50000', shown['extra_specs'][base.RUNTIME])
+            self.assertEqual('50000', shown['extra_specs'][cases.RUNTIME])
 
     def test_the_flavor_that_is_shown_is_the_new_one(self):
         self._resize_server(self.server, self.make_flavor(60, 2))
         self._confirm_resize(self.server)
         shown = self.api.get_server(self.server['id'])['flavor']
-        self.assertEqual('60000', shown['extra_specs'][base.RUNTIME])
+        self.assertEqual('60000', shown['extra_specs'][cases.RUNTIME])
 
     def test_a_period_alone_is_changed(self):
         self._resize_server(self.server, self.make_flavor(
@@ -313,7 +313,7 @@ class TestNovasWay(InPlaceTestCase):
     def test_a_flavor_with_more_memory_restarts_it(self):
         self.resized(self._create_flavor(
             vcpu=2, memory_mb=128, disk=1, extra_spec={
-                base.RUNTIME: '60000', base.PERIOD: '100000'}))
+                cases.RUNTIME: '60000', cases.PERIOD: '100000'}))
 
     def test_a_flavor_with_another_policy_restarts_it(self):
         self.resized(self.make_flavor(60, 2, **{'hw:cpu.rt_policy': 'rr'}))
@@ -343,7 +343,7 @@ class TestNovasWay(InPlaceTestCase):
     def test_chosen_by_another_scheduler_it_is_changed_in_place_all_the_same(
             self):
         # One that asks for all, and counts both.
-        with mock.patch('nova_rt.filters.staying.ask_to_stay',
+        with mock.patch('nova_rt.filters.in_place_resize.ask_to_stay',
                         return_value=False), mock.patch(
                 'nova_rt.filters.rt_share_filter.RTShareFilter.filter_all',
                 lambda _, hosts, spec: [host for host in hosts
@@ -381,8 +381,8 @@ class TestRefusals(InPlaceTestCase):
             if len(calls) == 1:
                 raise exception.PlacementAPIConnectFailure()
             return share_out(*args, **kwargs)
-        share_out = promise.share_out
-        with mock.patch.object(promise, 'share_out', once):
+        share_out = allocations.share_out
+        with mock.patch.object(allocations, 'share_out', once):
             self.refused_resize(self.large)
         self.assert_as_it_was()
 
@@ -451,8 +451,8 @@ class TestInterruptions(InPlaceTestCase):
         manager = self.computes['host1'].manager
         return (
             (manager, '_change_in_place', False),
-            (promise, 'share_out', False),
-            (promise, 'share_out', True),
+            (allocations, 'share_out', False),
+            (allocations, 'share_out', True),
             (manager.driver, 'change_reservation', False),
             (manager.driver, 'change_reservation', True),
             (manager, '_set_instance_info', False))

@@ -4,8 +4,8 @@
 import contextlib
 from unittest import mock
 
-from nova_rt.tests.functional import base
-from nova_rt.tests.functional import cloud
+from nova_rt.testing import cases
+from nova_rt.testing import cloud
 
 
 class MovesTestCase(cloud.CloudTestCase):
@@ -137,7 +137,7 @@ class TestResizeToAnotherHost(MovesTestCase):
         self._resize_server(hinted, self.large)
         self._confirm_resize(hinted)
         shown = self.api.get_server(hinted['id'])['flavor']['extra_specs']
-        self.assertEqual('30000', shown[base.RUNTIME])
+        self.assertEqual('30000', shown[cases.RUNTIME])
         self.assertEqual(3, len(self.pcpus_of(hinted)))
         self.assert_settled(hinted, self.server, self.other)
 

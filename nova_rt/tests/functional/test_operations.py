@@ -7,9 +7,9 @@ from nova.compute import power_state
 
 from nova_rt import bandwidth
 from nova_rt import reservation
-from nova_rt.compute import rehint
-from nova_rt.tests.functional import base
-from nova_rt.tests.functional import cloud
+from nova_rt.compute import hint_update
+from nova_rt.testing import cases
+from nova_rt.testing import cloud
 from nova_rt.tests.functional import operations
 
 IMAGE = 'a2459075-d96c-40d5-893e-577ff92e721c'
@@ -71,7 +71,7 @@ class TestOperations(cloud.CloudTestCase, operations.Operation):
 
     def assert_hint_overrides(self):
         shown = self.api.get_server(self.server['id'])['flavor']['extra_specs']
-        self.assertEqual(str(self.runtime_us), shown[base.RUNTIME])
+        self.assertEqual(str(self.runtime_us), shown[cases.RUNTIME])
 
     def assert_budget(self, budget):
         running = {
@@ -243,7 +243,7 @@ class TestOperations(cloud.CloudTestCase, operations.Operation):
     @operations.proves('another hint, by nova-rt-manage reservation set',
                        'kept', 'the same', 'changed')
     def test_set_another_hint(self):
-        rehint.change(self.cell_context(), self.server['id'],
+        hint_update.change(self.cell_context(), self.server['id'],
                       reservation.Times(self.runtime_us + 15_000), cloud.CAP)
         self.runtime_us = 45_000
         self.expected = bandwidth.to_bandwidth(45, 100)

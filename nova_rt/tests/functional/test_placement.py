@@ -2,8 +2,8 @@
 import errno
 
 from nova_rt import bandwidth
-from nova_rt.tests.functional import base
-from nova_rt.tests.functional import cloud
+from nova_rt.testing import cases
+from nova_rt.testing import cloud
 
 
 class TestOneHost(cloud.CloudTestCase):
@@ -52,8 +52,8 @@ class TestOneHost(cloud.CloudTestCase):
         server = self.boot(self.make_flavor(50, 1),
                            hints={'cpu.rt_runtime_us': 70_000})
         shown = self.api.get_server(server['id'])['flavor']['extra_specs']
-        self.assertEqual('70000', shown[base.RUNTIME])
-        self.assertEqual('100000', shown[base.PERIOD])
+        self.assertEqual('70000', shown[cases.RUNTIME])
+        self.assertEqual('100000', shown[cases.PERIOD])
         self.assertEqual(['70%', '0%', '0%', '0%'],
                          self.used_on(self.compute))
 

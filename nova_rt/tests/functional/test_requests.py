@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests for many servers, with changed flavors, and for a given host."""
 
-from nova_rt.tests.functional import base
-from nova_rt.tests.functional import cloud
+from nova_rt.testing import cases
+from nova_rt.testing import cloud
 
 
 class RequestsTestCase(cloud.CloudTestCase):
@@ -85,7 +85,7 @@ class TestChangedFlavors(RequestsTestCase):
         flavor = self.make_flavor(50, 2)
         server = self.boot(flavor)
         self.admin_api.post_extra_spec(
-            flavor, {'extra_specs': {base.RUNTIME: '90000'}})
+            flavor, {'extra_specs': {cases.RUNTIME: '90000'}})
         self.assert_settled(server)
         self._reboot_server(server, hard=True)
         self.assert_settled(server)
@@ -96,7 +96,7 @@ class TestChangedFlavors(RequestsTestCase):
         flavor = self.make_flavor(50, 2)
         first = self.boot(flavor)
         self.admin_api.post_extra_spec(
-            flavor, {'extra_specs': {base.RUNTIME: '90000'}})
+            flavor, {'extra_specs': {cases.RUNTIME: '90000'}})
         second = self.boot(flavor)
         self.assertIn('90%', self.used_on(
             self.computes[self.host_of(second)]))

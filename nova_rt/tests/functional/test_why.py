@@ -10,7 +10,7 @@ import sqlalchemy.exc
 
 from nova_rt.cmd import manage_base
 from nova_rt.cmd import manage_why
-from nova_rt.tests.functional import cloud
+from nova_rt.testing import cloud
 
 
 class TestWhy(cloud.CloudTestCase):
@@ -88,13 +88,13 @@ class TestWhy(cloud.CloudTestCase):
         self.assertEqual('The server fits now.', row['why'])
 
     def test_a_server_that_nova_does_not_know_is_one_sentence(self):
-        with pytest.raises(manage_base.Failed, match='knows no server'):
+        with pytest.raises(manage_base.CommandError, match='knows no server'):
             self.why({'id': '12345678-1234-4234-8234-123456789012'})
 
     def test_a_database_that_is_away_is_one_sentence(self):
         away = db_exc.DBConnectionError(sqlalchemy.exc.ArgumentError('x'))
-        with (mock.patch('nova_rt.filters.candidates.asked', side_effect=away),
-              pytest.raises(manage_base.Failed) as why):
+        with (mock.patch('nova_rt.explain.collect.asked', side_effect=away),
+              pytest.raises(manage_base.CommandError) as why):
             self.why({'id': 'any'})
         self.assertIn('A database cannot be read: the connection is no '
                       'database URL', str(why.value))

@@ -3,7 +3,7 @@
 
 import hypothesis
 
-from nova_rt.tests import native_threads  # noqa: F401
+from nova_rt.testing import native_threads  # noqa: F401
 
 hypothesis.settings.register_profile('untimed', deadline=None)
 hypothesis.settings.load_profile('untimed')

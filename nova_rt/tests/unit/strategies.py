@@ -4,14 +4,14 @@
 from hypothesis import strategies as st
 
 from nova_rt import bandwidth
-from nova_rt import policies
+from nova_rt import fitting
 from nova_rt import reservation
 from nova_rt import shares
 
 CAP = bandwidth.fraction_to_bandwidth(0.95)
 
 occupancies = st.sampled_from(shares.Occupancy)
-policy_names = st.sampled_from(sorted(policies.POLICIES))
+policy_names = st.sampled_from(sorted(fitting.POLICIES))
 bandwidths = st.integers(0, bandwidth.BW_UNIT)
 capacities = st.lists(
     st.one_of(st.just(CAP), st.just(0), bandwidths), max_size=12)
@@ -35,8 +35,8 @@ def hosts(draw):
     host = shares.HostShares.empty(draw(capacities), draw(occupancies))
     for wanted in draw(st.lists(reservations(), max_size=8)):
         try:
-            host = host.add(wanted, policies.place(
+            host = host.add(wanted, fitting.place(
                 host, wanted, draw(policy_names)))
-        except policies.NoRoom:
+        except fitting.NoRoomError:
             continue
     return host

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+from nova_rt import fitting
 from nova_rt import fleet
-from nova_rt import policies
 from nova_rt.reservation import Reservation
 from nova_rt.shares import HostShares
 from nova_rt.tests.unit import strategies
@@ -27,7 +27,7 @@ def test_one_host_does_as_figure_5_of_the_paper():
     assert [cloud.add(*each).pcpus for each in (
         ('c1', percent(50, 2)), ('c2', percent(30)), ('c3', percent(40, 3)))
     ] == [(0, 1), (2,), (3, 2, 0)]
-    with pytest.raises(policies.NoRoom, match=r'host0: 75% .* lacks 20%'):
+    with pytest.raises(fitting.NoRoomError, match=r'host0: 75% .* lacks 20%'):
         cloud.add('c4', percent(75))
 
 
@@ -55,21 +55,21 @@ def test_placement_policy_is_that_of_every_host():
 def test_refusal_is_that_of_the_host_that_comes_nearest():
     cloud = fleet.Fleet({'small': HostShares.empty((CAP // 4,)),
                          'large': HostShares.empty((CAP // 2,))})
-    with pytest.raises(policies.NoRoom, match=r'^large: ') as miss:
+    with pytest.raises(fitting.NoRoomError, match=r'^large: ') as miss:
         cloud.add('c', percent(80))
     assert miss.value.missing == percent(80).bandwidth - CAP // 2
     assert not cloud.placements
 
 
 def test_fleet_without_hosts_has_no_room():
-    with pytest.raises(policies.NoRoom, match='there is no host'):
+    with pytest.raises(fitting.NoRoomError, match='there is no host'):
         fleet.Fleet({}).add('c', percent(10))
 
 
 def test_name_is_held_by_one_reservation_at_a_time():
     cloud = empty(2)
     cloud.add('c', percent(10))
-    with pytest.raises(fleet.DuplicateReservation, match='remove it first'):
+    with pytest.raises(fleet.DuplicateReservationError, match='remove it first'):
         cloud.add('c', percent(20))
     cloud.remove('c')
     cloud.add('c', percent(20))
@@ -77,7 +77,7 @@ def test_name_is_held_by_one_reservation_at_a_time():
 
 
 def test_what_is_not_held_cannot_be_removed():
-    with pytest.raises(fleet.UnknownReservation, match='c'):
+    with pytest.raises(fleet.UnknownReservationError, match='c'):
         empty(1).remove('c')
 
 
@@ -86,8 +86,8 @@ def test_headroom_is_what_worst_fit_leaves_and_negative_if_nothing_fits(
         host, wanted):
     headroom = fleet.headroom(host, wanted)
     try:
-        policies.place(host, wanted, 'worst-fit')
-    except policies.NoRoom:
+        fitting.place(host, wanted, 'worst-fit')
+    except fitting.NoRoomError:
         assert headroom < 0
     else:
         most = sorted(host.left, reverse=True)[:wanted.vcpus]
@@ -111,8 +111,8 @@ def test_fleet_is_at_all_times_the_sum_of_its_placements(
                 cloud.add(name, wanted)
             else:
                 cloud.remove(name)
-        except (policies.NoRoom, fleet.DuplicateReservation,
-                fleet.UnknownReservation):
+        except (fitting.NoRoomError, fleet.DuplicateReservationError,
+                fleet.UnknownReservationError):
             pass
         rebuilt = dict(start)
         for each in cloud.placements.values():

@@ -6,8 +6,8 @@ from hypothesis import stateful
 from hypothesis import strategies as st
 
 from nova_rt import bandwidth
+from nova_rt import fitting
 from nova_rt import ledger
-from nova_rt import policies
 from nova_rt import reservation
 from nova_rt import shares
 
@@ -26,7 +26,7 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
     servers = stateful.Bundle('servers')
 
     @stateful.initialize(occupancy=st.sampled_from(shares.Occupancy),
-                         policy=st.sampled_from(sorted(policies.POLICIES)))
+                         policy=st.sampled_from(sorted(fitting.POLICIES)))
     def two_hosts(self, occupancy, policy):
         self.empty = shares.HostShares.empty((CAP, CAP, CAP, 0), occupancy)
         self.policy = policy
@@ -39,9 +39,9 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
         """Hold a reservation on a host if it fits; return whether it does."""
         wanted = reservation.Reservation(percent * 1000, 100_000, vcpus)
         try:
-            pcpus = policies.place(
+            pcpus = fitting.place(
                 self.books[host].shares(self.empty), wanted, self.policy)
-        except policies.NoRoom:
+        except fitting.NoRoomError:
             return False
         self.enter(server, role, host, ledger.Holding(wanted, pcpus))
         return True

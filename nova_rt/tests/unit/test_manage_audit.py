@@ -3,12 +3,12 @@ import json
 
 import pytest
 
-from nova_rt import audit
+from nova_rt import drifts
 from nova_rt.cmd import manage
 from nova_rt.cmd import manage_audit
 
-LACKS = audit.Drift(audit.Kind.KERNEL_LACKS, 'web', 'It lacks.', 'gives it')
-STRANGE = audit.Drift(audit.Kind.KERNEL_STRANGER, '/x', 'It is strange.')
+LACKS = drifts.Drift(drifts.Kind.KERNEL_LACKS, 'web', 'It lacks.', 'gives it')
+STRANGE = drifts.Drift(drifts.Kind.KERNEL_STRANGER, '/x', 'It is strange.')
 
 
 class Auditor:

@@ -8,6 +8,7 @@ import pytest
 
 from nova_rt import bandwidth
 from nova_rt import reservation
+from nova_rt import wording
 from nova_rt.reservation import Reservation
 from nova_rt.reservation import Times
 from nova_rt.tests.unit import strategies
@@ -22,7 +23,7 @@ anything = st.recursive(
 
 
 def refusal(function, *args):
-    with pytest.raises(reservation.InvalidReservation) as caught:
+    with pytest.raises(reservation.InvalidReservationError) as caught:
         function(*args)
     sentence = str(caught.value)
     assert SENTENCE.fullmatch(sentence), sentence
@@ -33,7 +34,7 @@ def attempt(function, *args):
     """Return the result, or None, and the sentence of a refusal, or None."""
     try:
         return function(*args), None
-    except reservation.InvalidReservation as error:
+    except reservation.InvalidReservationError as error:
         return None, str(error)
 
 
@@ -101,7 +102,7 @@ def test_number_may_be_a_string_of_digits_or_a_list_of_one(number, zeros):
 @pytest.mark.parametrize('value', [
     'abc', '1e5', '', ' ', ' 5', '5\n', '+5', '-5', '5.0', '1_000', '0x10',
     '٥٠٠٠', '５０００', '²', 'Ⅷ', '\ud800', 'x' * 10000, 5.0, 1e5,
-    float('nan'), None, True, False, {}, {'5': 5}, [True], [['5']], b'5'], ids=reservation.shown)
+    float('nan'), None, True, False, {}, {'5': 5}, [True], [['5']], b'5'], ids=wording.shown)
 def test_what_is_no_number_is_refused(value):
     sentence = refusal(reservation.parse_number, RUNTIME, value)
     assert sentence.startswith(f'{RUNTIME} is ')
@@ -140,7 +141,7 @@ def test_only_ascii_digits_are_digits(text):
 
 @given(st.text(max_size=500))
 def test_what_is_shown_of_a_text_is_short_and_printable(text):
-    shown = reservation.shown(text)
+    shown = wording.shown(text)
     assert len(shown) <= 60
     assert shown.isprintable()
 

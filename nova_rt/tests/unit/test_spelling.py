@@ -20,14 +20,14 @@ RUNTIME, PERIOD, POLICY, PRIORITY = reservation.EXTRA_SPECS
     ('runtime_us', 'cpu.rt_runtime_us'),
     ('rt_period', 'cpu.rt_period_us')])
 def test_mistyped_hint_is_refused_with_the_right_name(name, meant):
-    with pytest.raises(reservation.InvalidReservation,
+    with pytest.raises(reservation.InvalidReservationError,
                        match=f'did you mean {meant}'):
         spelling.check_hint_names({'group': 'x', name: '5000'})
 
 
 @pytest.mark.parametrize('name', ['cpu.rt_policy', 'hw:cpu.rt_prio'])
 def test_hint_that_only_a_flavor_can_give_is_refused(name):
-    with pytest.raises(reservation.InvalidReservation, match='only a flavor'):
+    with pytest.raises(reservation.InvalidReservationError, match='only a flavor'):
         spelling.check_hint_names([name])
 
 
@@ -36,14 +36,14 @@ def test_hint_that_only_a_flavor_can_give_is_refused(name):
     ('hw:cpu.rt_polcy', POLICY), ('hw:cpu.rt-priority', PRIORITY),
     ('HW:cpu.rt_runtime_us', RUNTIME)])
 def test_mistyped_extra_spec_is_refused_with_the_right_name(name, meant):
-    with pytest.raises(reservation.InvalidReservation,
+    with pytest.raises(reservation.InvalidReservationError,
                        match=f'did you mean {meant}'):
         spelling.check_extra_spec_names([name])
 
 
 @pytest.mark.parametrize('group', ['', '1', '_x', '-y', '_' * 64])
 def test_share_by_hand_is_refused_in_every_group(group):
-    with pytest.raises(reservation.InvalidReservation, match='by hand'):
+    with pytest.raises(reservation.InvalidReservationError, match='by hand'):
         spelling.check_extra_spec_names([f'resources{group}:CUSTOM_RT_SHARE'])
 
 
@@ -61,7 +61,7 @@ def test_names_of_ours_and_of_others_are_no_mistakes():
 def test_hint_with_one_character_lost_is_recognised(name, data):
     lost = data.draw(st.integers(0, len(name) - 1))
     mistyped = name[:lost] + name[lost + 1:]
-    with pytest.raises(reservation.InvalidReservation, match='did you mean'):
+    with pytest.raises(reservation.InvalidReservationError, match='did you mean'):
         spelling.check_hint_names([mistyped])
 
 
@@ -69,6 +69,6 @@ def test_hint_with_one_character_lost_is_recognised(name, data):
                         spelling.check_extra_spec_names)), st.text())
 def test_mistyped_name_is_quoted_so_that_the_sentence_can_be_printed(
         check, ending):
-    with pytest.raises(reservation.InvalidReservation) as refusal:
+    with pytest.raises(reservation.InvalidReservationError) as refusal:
         check([f'hw:cpu.rt_x{ending}'])
     assert str(refusal.value).isprintable()

@@ -10,8 +10,8 @@ import sys
 import pytest
 import sqlalchemy as sa
 
+from nova_rt import signatures
 from nova_rt.api import paste_ini
-from nova_rt.compute import nova_hooks
 
 ROOT = pathlib.Path(__file__).parents[3]
 SHIPPED = pathlib.Path(sys.prefix) / 'etc/nova/api-paste.ini'
@@ -121,7 +121,7 @@ def test_a_filter_that_cannot_be_loaded_is_a_failure(deployment):
 def test_a_nova_that_has_changed_is_a_failure(monkeypatch):
     from nova_rt.cmd import status
 
-    monkeypatch.setattr(nova_hooks, 'RELEASES', (1,))
+    monkeypatch.setattr(signatures, 'RELEASES', (1,))
     result = status.Checks().release()
     assert result.code == 2
     assert 'nova-rt knows Nova 1' in result.details

@@ -23,9 +23,9 @@ def detect(tree: cgroup_tree.CgroupTree | None,
     runtime 0, and removed.
 
     :param count: how many pCPUs the kernel knows, where it does not tell
-    :raises KernelRefusal: if no group can be made, or its files are there but
+    :raises KernelRefusalError: if no group can be made, or its files are there but
         cannot be written
-    :raises MissingControlFile: if nothing can be seen, as the controller is
+    :raises MissingControlFileError: if nothing can be seen, as the controller is
         off: systemd turns it on with the first container only
     """
     if tree is None:
@@ -40,7 +40,7 @@ def detect(tree: cgroup_tree.CgroupTree | None,
                 spoken.write(probe, budget.Budget(_DRY, (0,) * spoken.count))
                 return spoken
         if tree.version == 2 and not tree.has(probe, 'cpu.weight'):
-            raise cgroup_tree.MissingControlFile(
+            raise cgroup_tree.MissingControlFileError(
                 'The cpu controller is off for the groups below the root: '
                 f'write +cpu to {tree.root}/cgroup.subtree_control.')
         return None

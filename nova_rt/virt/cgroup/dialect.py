@@ -29,7 +29,7 @@ GUARANTEED = ('every container gets its runtime in every period on each of its '
               'pCPUs, whatever else runs')
 
 
-class Unenforced(Exception):
+class UnenforcedError(cgroup_tree.CgroupError):
     """The kernel is set to enforce, or admit, no budget; says what to do."""
 
 
@@ -61,7 +61,7 @@ class Dialect(abc.ABC):
     def bounded(self, group: str) -> bool:
         """Return whether a group has a budget; if not, those above bound it.
 
-        :raises MissingControlFile: if the group or its files are gone
+        :raises MissingControlFileError: if the group or its files are gone
         """
         return True
 
@@ -69,15 +69,15 @@ class Dialect(abc.ABC):
     def read(self, group: str) -> budget.Budget:
         """Return the budget of a group.
 
-        :raises MissingControlFile: if the group or its files are gone
+        :raises MissingControlFileError: if the group or its files are gone
         """
 
     @abc.abstractmethod
     def write(self, group: str, wanted: budget.Budget) -> None:
         """Give a group a budget.
 
-        :raises MissingControlFile: if the group or its files are gone
-        :raises KernelRefusal: if the kernel does not admit it; the group
+        :raises MissingControlFileError: if the group or its files are gone
+        :raises KernelRefusalError: if the kernel does not admit it; the group
             then has its old budget or, in between, one that is smaller
         """
 
@@ -85,7 +85,7 @@ class Dialect(abc.ABC):
     def admitted(self) -> int:
         """Return the bandwidth that the kernel admits on one pCPU.
 
-        :raises Unenforced: if it is set to enforce no budgets at all
+        :raises UnenforcedError: if it is set to enforce no budgets at all
         """
 
     def _write_times(self, group: str, wanted: budget.Budget,
@@ -142,7 +142,7 @@ class RTGroup(Dialect):
         __sched_setscheduler() ask for no group's (rt_bandwidth_enabled()).
         """
         if (self.tree.proc / _LIMIT).read_text().startswith('-'):
-            raise Unenforced(
+            raise UnenforcedError(
                 'kernel.sched_rt_runtime_us is -1, so the kernel enforces no '
                 'reservation: set it to 950000.')
         root = self.read('')
@@ -186,10 +186,10 @@ def within_pool(tree: cgroup_tree.CgroupTree, pool: int, advice: str) -> int:
 
     :param pool: its bandwidth
     :param advice: how it is set
-    :raises Unenforced: if it is 0, as it is after boot
+    :raises UnenforcedError: if it is 0, as it is after boot
     """
     if not pool:
-        raise Unenforced(
+        raise UnenforcedError(
             f'The root group {tree.root} has a budget of 0, so the kernel '
             f'admits no reservation: {advice}.')
     return min(pool, global_limit(tree.proc) - fair_server())

@@ -40,8 +40,8 @@ class Hierarchy:
     def apply(self, group: str, wanted: budget.Budget) -> None:
         """Give a container's group its budget, and raise those above it.
 
-        :raises MissingControlFile: if a group or its files are not there
-        :raises KernelRefusal: if the kernel does not admit it; everything is
+        :raises MissingControlFileError: if a group or its files are not there
+        :raises KernelRefusalError: if the kernel does not admit it; everything is
             then as before
         """
         with self._lock:
@@ -51,8 +51,8 @@ class Hierarchy:
                 self._dialect.write(group, wanted)
                 if too_much:
                     self._lower_ancestors(group)
-            except (cgroup_tree.KernelRefusal,
-                    cgroup_tree.MissingControlFile):
+            except (cgroup_tree.KernelRefusalError,
+                    cgroup_tree.MissingControlFileError):
                 self._restore(group, before)
                 self._lower_ancestors(group)
                 raise
@@ -66,8 +66,8 @@ class Hierarchy:
         try:
             if any(before.runtimes_us) and not self.holds(group, before):
                 self._dialect.write(group, before)
-        except (cgroup_tree.KernelRefusal,
-                cgroup_tree.MissingControlFile) as why:
+        except (cgroup_tree.KernelRefusalError,
+                cgroup_tree.MissingControlFileError) as why:
             LOG.error('/%s could not be given back its budget: %s', group, why)
 
     def holds(self, group: str, wanted: budget.Budget) -> bool:
@@ -113,7 +113,7 @@ class Hierarchy:
             too_much |= target != needed
         return too_much
 
-    def _lower_ancestors(self, group: str) -> cgroup_tree.KernelRefusal | None:
+    def _lower_ancestors(self, group: str) -> cgroup_tree.KernelRefusalError | None:
         """Write every group above from the bottom up, if it holds too much."""
         for ancestor in ancestors(group):
             try:
@@ -122,9 +122,9 @@ class Hierarchy:
                 target = self._needed(ancestor, {})
                 if target != self._dialect.read(ancestor):
                     self._dialect.write(ancestor, target)
-            except cgroup_tree.MissingControlFile:
+            except cgroup_tree.MissingControlFileError:
                 continue
-            except cgroup_tree.KernelRefusal as refusal:
+            except cgroup_tree.KernelRefusalError as refusal:
                 return refusal
         return None
 
@@ -138,7 +138,7 @@ class Hierarchy:
         for child in {*bounded_below(self._dialect, ancestor), *instead}:
             try:
                 held = instead.get(child) or self._dialect.read(child)
-            except cgroup_tree.MissingControlFile:
+            except cgroup_tree.MissingControlFileError:
                 continue
             total = [t + b for t, b in zip(total, held.bandwidths,
                                            strict=True)]
@@ -158,7 +158,7 @@ def bounded_below(spoken: dialect.Dialect, group: str) -> Iterator[str]:
                 yield child
             else:
                 yield from bounded_below(spoken, child)
-        except cgroup_tree.MissingControlFile:
+        except cgroup_tree.MissingControlFileError:
             continue
 
 

@@ -4,7 +4,7 @@
 from collections.abc import Iterable
 from collections.abc import Mapping
 
-from nova_rt import audit
+from nova_rt import drifts
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import dialect
 from nova_rt.virt.cgroup import hierarchy
@@ -12,7 +12,7 @@ from nova_rt.virt.cgroup import tree as cgroup_tree
 
 
 def survey(spoken: dialect.Dialect, tops: Iterable[str],
-           containers: Mapping[str, str]) -> audit.Kernel:
+           containers: Mapping[str, str]) -> drifts.Kernel:
     """Return what the kernel holds below some groups.
 
     :param tops: the groups that containers are put below
@@ -35,7 +35,7 @@ def survey(spoken: dialect.Dialect, tops: Iterable[str],
             found = _read(spoken, child)
             if found is not None and any(found.runtimes_us):
                 others[child] = found.bandwidths
-    return audit.Kernel(held, others, tuple(kept))
+    return drifts.Kernel(held, others, tuple(kept))
 
 
 def _kept(spoken: dialect.Dialect, group: str) -> Iterable[int]:
@@ -56,7 +56,7 @@ def _kept(spoken: dialect.Dialect, group: str) -> Iterable[int]:
 def _read(spoken: dialect.Dialect, group: str) -> budget.Budget | None:
     try:
         return spoken.read(group)
-    except cgroup_tree.MissingControlFile:
+    except cgroup_tree.MissingControlFileError:
         return None
 
 

@@ -7,12 +7,18 @@ import os
 import pathlib
 import re
 
+from nova_rt import errors
 
-class MissingControlFile(Exception):
+
+class CgroupError(errors.NovaRTError):
+    """The control groups do not take a reservation."""
+
+
+class MissingControlFileError(CgroupError):
     """A control file that must be there is not; the message says what to do."""
 
 
-class KernelRefusal(Exception):
+class KernelRefusalError(CgroupError):
     """The kernel refused a reservation; the message says why and what to do.
 
     :ivar errno: what the kernel answered
@@ -104,7 +110,7 @@ class CgroupTree:
             if (self.version == 2 and not controllers) or (
                     self.version == 1 and 'cpu' in controllers.split(',')):
                 return path.strip('/')
-        raise MissingControlFile(
+        raise MissingControlFileError(
             f'Process {pid} is in no group of the cpu controller: mount it '
             f'before nova-rt-compute starts.')
 
@@ -129,8 +135,8 @@ class CgroupTree:
     def read(self, group: str, name: str) -> str:
         """Return the text of a control file.
 
-        :raises MissingControlFile: if it is not there
-        :raises KernelRefusal: if it may not be read
+        :raises MissingControlFileError: if it is not there
+        :raises KernelRefusalError: if it may not be read
         """
         try:
             with open(self._path(group, name), 'rb', buffering=0) as control:
@@ -145,8 +151,8 @@ class CgroupTree:
     def write(self, group: str, name: str, text: str) -> None:
         """Write a control file.
 
-        :raises MissingControlFile: if it is not there
-        :raises KernelRefusal: if the kernel does not take the value
+        :raises MissingControlFileError: if it is not there
+        :raises KernelRefusalError: if the kernel does not take the value
         """
         path = self._path(group, name)
         try:
@@ -160,7 +166,7 @@ class CgroupTree:
     def make(self, group: str) -> None:
         """Create a group, or take one that is there already.
 
-        :raises KernelRefusal: if the kernel does not allow it
+        :raises KernelRefusalError: if the kernel does not allow it
         """
         try:
             (self.root / group).mkdir(exist_ok=True)
@@ -170,7 +176,7 @@ class CgroupTree:
     def remove(self, group: str) -> None:
         """Remove an empty group.
 
-        :raises KernelRefusal: if it is not empty, or may not be removed
+        :raises KernelRefusalError: if it is not empty, or may not be removed
         """
         try:
             (self.root / group).rmdir()
@@ -178,13 +184,13 @@ class CgroupTree:
             raise self.refused('', group, 'rmdir', refusal.errno) from None
 
     def refused(self, group: str, name: str, text: str,
-                number: int | None) -> KernelRefusal:
+                number: int | None) -> KernelRefusalError:
         """Return the kernel's answer as an exception with a sentence."""
         number = number or 0
         advice = _ADVICE.get(number, 'see the kernel log')
         if number == errno.EBUSY and re.search('[1-9]', text):
             advice = _NO_ROOM_BESIDE
-        return KernelRefusal(
+        return KernelRefusalError(
             f'The kernel refused {text.strip()} in /{os.path.join(group, name)} '
             f'({errno.errorcode.get(number, number)}): {advice}.', number)
 
@@ -193,12 +199,12 @@ class CgroupTree:
         # and pathlib would take longer than the kernel.
         return os.path.join(self.root, *parts)
 
-    def _missing(self, group: str, name: str) -> MissingControlFile:
+    def _missing(self, group: str, name: str) -> MissingControlFileError:
         if not self.exists(group):
-            return MissingControlFile(
+            return MissingControlFileError(
                 f'The control group /{group} has gone: its container has '
                 'ended.')
-        return MissingControlFile(
+        return MissingControlFileError(
             f'The control group /{group} has no file {name}: the kernel has '
             'no real-time control groups there, or real-time tasks outside '
             'kept the cpu controller from being turned on; see nova-rt\'s '

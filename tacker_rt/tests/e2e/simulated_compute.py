@@ -8,7 +8,7 @@ NOVA_RT_SIMULATED names holds what the kernel was told, by server.
 """
 
 # Before all of Nova: it chooses between threads and eventlet only once.
-from nova_rt.tests import native_threads  # isort: skip  # noqa: F401
+from nova_rt.testing import native_threads  # isort: skip  # noqa: F401
 
 import json
 import os
@@ -17,8 +17,8 @@ import pathlib
 from nova.cmd import compute
 from nova.virt import fake
 
-from nova_rt.compute import nova_hooks
-from nova_rt.tests.functional import cloud
+from nova_rt.compute import hooks
+from nova_rt.testing import cloud
 from nova_rt.virt.cgroup import detect
 from tacker_rt.tests.e2e import simulated
 
@@ -38,7 +38,7 @@ class ToldDriver(cloud.FakeContainerDriver):
 
 def main() -> None:
     """Run the service."""
-    nova_hooks.install()
+    hooks.install()
     fake.ToldDriver = ToldDriver
     compute.main()
 

@@ -10,7 +10,7 @@ import pytest
 from nova_rt.tests import documentation
 from nova_rt.tests.e2e import network
 from stack.services import neutron
-from tacker_rt.tests.e2e import packages
+from tacker_rt.testing import packages
 
 DEPLOYMENT = 'doc/source/mano/deploy.rst'
 

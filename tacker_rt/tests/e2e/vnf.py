@@ -8,8 +8,8 @@ from typing import Any
 
 from nova_rt.tests.e2e import driver
 from stack.services import neutron
+from tacker_rt.testing import packages
 from tacker_rt.tests.e2e import client
-from tacker_rt.tests.e2e import packages
 
 # Tacker itself looks at Heat every five seconds.
 PAUSE_S = 0.5

@@ -149,7 +149,7 @@ def test_an_input_becomes_a_parameter_with_the_value_given(given):
 
 
 def test_what_cannot_be_is_refused_by_name_of_the_vdu():
-    with pytest.raises(reservation.InvalidReservation, match=(
+    with pytest.raises(reservation.InvalidReservationError, match=(
             r'topology_template\.node_templates\.VDU\..*longer than')):
         translated(descriptor(RESERVING.replace('60000', '200000')))
 

@@ -110,7 +110,7 @@ def test_an_input_of_the_request_overrides_its_default(tmp_path):
 
 
 def test_an_input_outside_the_limits_is_refused(tmp_path):
-    with pytest.raises(reservation.InvalidReservation,
+    with pytest.raises(reservation.InvalidReservationError,
                        match='runtime of 200000 µs is longer'):
         instantiate('default', package('default', tmp_path),
                     runtime_us='200000')
@@ -119,7 +119,7 @@ def test_an_input_outside_the_limits_is_refused(tmp_path):
 def test_an_input_without_a_value_is_refused(tmp_path):
     csar_dir = package('default', tmp_path, lambda topology: topology[
         'inputs']['runtime_us'].pop('default'))
-    with pytest.raises(reservation.InvalidReservation,
+    with pytest.raises(reservation.InvalidReservationError,
                        match="'runtime_us' has no value"):
         instantiate('default', csar_dir)
 
@@ -145,7 +145,7 @@ def test_hints_of_the_package_that_clash_are_refused(
     template = yaml.safe_load(path.read_text())
     template['resources']['VDU_RT']['properties']['scheduler_hints'] = given
     path.write_text(yaml.safe_dump(template))
-    with pytest.raises(reservation.InvalidReservation, match=sentence):
+    with pytest.raises(reservation.InvalidReservationError, match=sentence):
         instantiate('standard', csar_dir)
 
 
@@ -153,7 +153,7 @@ def test_a_vdu_without_a_server_in_the_package_is_refused(tmp_path):
     csar_dir = package('standard', tmp_path)
     path = Path(csar_dir, 'BaseHOT/simple/nested/VDU_RT.yaml')
     path.write_text(path.read_text().replace('  VDU_RT:', '  OTHER:'))
-    with pytest.raises(reservation.InvalidReservation,
+    with pytest.raises(reservation.InvalidReservationError,
                        match='no OS::Nova::Server of this name'):
         instantiate('standard', csar_dir)
 
@@ -162,7 +162,7 @@ def test_a_mistyped_name_is_refused_by_what_was_meant(tmp_path):
     def mistype(topology):
         given = requirements(topology)
         given['cpu.rt_runtim_us'] = given.pop('cpu.rt_runtime_us')
-    with pytest.raises(reservation.InvalidReservation,
+    with pytest.raises(reservation.InvalidReservationError,
                        match=r'write cpu\.rt_runtime_us'):
         instantiate('standard', package('standard', tmp_path, mistype))
 

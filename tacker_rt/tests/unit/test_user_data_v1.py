@@ -52,7 +52,7 @@ def test_the_server_of_the_base_template_gets_the_reservation():
 
 def test_a_nested_server_without_the_hints_is_refused():
     with pytest.raises(
-            reservation.InvalidReservation,
+            reservation.InvalidReservationError,
             match=r'write cpu\.rt_runtime_us: 30000, cpu\.rt_period_us'):
         instantiate({'heat_template': template({'type': 'VDU1.yaml'}),
                      'VDU1.yaml': template(server())})
@@ -65,6 +65,6 @@ def test_a_nested_server_that_gives_the_hints_itself_is_taken():
 
 
 def test_a_vdu_without_a_server_is_refused():
-    with pytest.raises(reservation.InvalidReservation,
+    with pytest.raises(reservation.InvalidReservationError,
                        match='of this name'):
         instantiate({'heat_template': template({'type': 'VDU1.yaml'})})

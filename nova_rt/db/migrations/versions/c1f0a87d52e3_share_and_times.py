@@ -174,16 +174,16 @@ def downgrade() -> None:
 def _present() -> dict[str, set[str]]:
     """Return which of the columns each table has.
 
-    :raises Problem: if a table is not there, or a column is somebody else's
+    :raises UnusableDatabaseError: if a table is not there, or a column is somebody else's
     """
     present: dict[str, set[str]] = {each.table: set() for each in COLUMNS}
     for table, ours in present.items():
         if not sa.inspect(op.get_bind()).has_table(table):
-            raise problems.Problem(
+            raise problems.UnusableDatabaseError(
                 f'There is no table {table}: run "nova-manage db sync" first.')
         for name, generated in _generated(table).items():
             if not generated:
-                raise problems.Problem(
+                raise problems.UnusableDatabaseError(
                     f'The table {table} has a column {name} that is not '
                     'generated, so it is not of nova-rt: rename it first.')
             ours.add(name)

@@ -4,15 +4,15 @@
 from nova.api.validation.extra_specs import validators
 
 from nova_rt import reservation
-from nova_rt.tests.functional import base
-from nova_rt.tests.functional.base import PERIOD
-from nova_rt.tests.functional.base import RUNTIME
+from nova_rt.testing import cases
+from nova_rt.testing.cases import PERIOD
+from nova_rt.testing.cases import RUNTIME
 
 RESERVED = {RUNTIME: '100000', PERIOD: '200000'}
 POLICY, PRIORITY = 'hw:cpu.rt_policy', 'hw:cpu.rt_priority'
 
 
-class FlavorExtraSpecsTest(base.ApiTestCase):
+class FlavorExtraSpecsTest(cases.ApiTestCase):
 
     def _set(self, flavor_id, extra_specs, api=None):
         return self.post(f'flavors/{flavor_id}/os-extra_specs',
@@ -26,11 +26,11 @@ class FlavorExtraSpecsTest(base.ApiTestCase):
         for version in (None, '2.85', '2.86', 'latest'):
             self.admin_api.microversion = version
             self.assert_accepted(self._set(
-                base.make_flavor(),
+                cases.make_flavor(),
                 {**RESERVED, POLICY: 'fifo', PRIORITY: '10'}))
 
     def test_description_may_grow_one_extra_spec_at_a_time(self):
-        flavor = base.make_flavor()
+        flavor = cases.make_flavor()
         for name, value in ((PRIORITY, 10), (RUNTIME, 100000),
                             (POLICY, 'rr'), (PERIOD, '200000')):
             self.assert_accepted(self._set_one(flavor, name, value))
@@ -39,7 +39,7 @@ class FlavorExtraSpecsTest(base.ApiTestCase):
             self.admin_api.get_extra_specs(flavor))
 
     def test_number_that_is_none_is_refused_at_every_microversion(self):
-        flavor = base.make_flavor()
+        flavor = cases.make_flavor()
         for version in (None, '2.86', 'latest'):
             self.admin_api.microversion = version
             for value in (0, '0', '-1', -1, 2 ** 63, str(2 ** 63), 'abc',
@@ -53,7 +53,7 @@ class FlavorExtraSpecsTest(base.ApiTestCase):
         self.assertEqual({}, self.admin_api.get_extra_specs(flavor))
 
     def test_limits_are_refused_by_name(self):
-        flavor = base.make_flavor()
+        flavor = cases.make_flavor()
         for name, value, words in (
                 (PERIOD, '10', 'from 100 µs to 4194304 µs'),
                 (RUNTIME, '1', 'below 2 µs'), (PRIORITY, '100', '1 to 99'),
@@ -62,11 +62,11 @@ class FlavorExtraSpecsTest(base.ApiTestCase):
 
     def test_runtime_over_the_period_in_one_request_is_refused(self):
         self.assert_refused(
-            self._set(base.make_flavor(), {RUNTIME: 300, PERIOD: 200}),
+            self._set(cases.make_flavor(), {RUNTIME: 300, PERIOD: 200}),
             '300 µs is longer than the period of 200 µs')
 
     def test_runtime_over_the_period_that_is_there_is_refused(self):
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         self.assert_refused(
             self._set_one(flavor, RUNTIME, '200001'), 'longer than')
         self.assert_refused(
@@ -74,17 +74,17 @@ class FlavorExtraSpecsTest(base.ApiTestCase):
         self.assertEqual(RESERVED, self.admin_api.get_extra_specs(flavor))
 
     def test_bandwidth_over_the_cap_is_refused(self):
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         self.assert_refused(
             self._set_one(flavor, RUNTIME, '190001'), 'at most 95%')
         self.assert_accepted(self._set_one(flavor, RUNTIME, '190000'))
 
     def test_both_may_change_together(self):
         self.assert_accepted(self._set(
-            base.make_flavor(RESERVED), {RUNTIME: '5000', PERIOD: '10000'}))
+            cases.make_flavor(RESERVED), {RUNTIME: '5000', PERIOD: '10000'}))
 
     def test_share_by_hand_is_refused_in_every_group(self):
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         for group in ('', '1', '_x', '_RT'):
             name = f'resources{group}:CUSTOM_RT_SHARE'
             self.assert_refused(
@@ -94,7 +94,7 @@ class FlavorExtraSpecsTest(base.ApiTestCase):
             self._set(flavor, {'resources:CUSTOM_RT_SHARES': '5'}))
 
     def test_mistyped_name_is_refused_with_the_right_one(self):
-        flavor = base.make_flavor()
+        flavor = cases.make_flavor()
         for version in (None, 'latest'):
             self.admin_api.microversion = version
             for name, right in (
@@ -111,20 +111,20 @@ class FlavorExtraSpecsTest(base.ApiTestCase):
         others = [name for name in validators.VALIDATORS
                   if name not in reservation.EXTRA_SPECS]
         self.assertIn('hw:cpu_policy', others)
-        flavor = base.make_flavor({RUNTIME: 'wrong since long ago'})
+        flavor = cases.make_flavor({RUNTIME: 'wrong since long ago'})
         for name in others:
             response = self._set(flavor, {name: 'x'})
             self.assertNotIn('did you mean', response.text)
             self.assertNotIn('cpu.rt', response.text)
 
     def test_deleting_stays_allowed(self):
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         self.admin_api.api_delete(f'flavors/{flavor}/os-extra_specs/{PERIOD}')
         self.assertEqual({RUNTIME: '100000'},
                          self.admin_api.get_extra_specs(flavor))
 
     def test_who_may_not_change_flavors_learns_nothing_of_them(self):
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         for response in (self._set(flavor, {RUNTIME: '300000'}, self.api),
                          self._set_one(flavor, RUNTIME, 'abc', self.api)):
             self.assertEqual(403, response.status_code)
@@ -134,7 +134,7 @@ class FlavorExtraSpecsTest(base.ApiTestCase):
 
     def test_body_without_the_key_of_the_path_is_left_to_nova(self):
         response = self.post(
-            f'flavors/{base.make_flavor()}/os-extra_specs/{RUNTIME}',
+            f'flavors/{cases.make_flavor()}/os-extra_specs/{RUNTIME}',
             {PERIOD: '200000'}, self.admin_api, 'PUT')
         self.assertEqual(400, response.status_code)
         self.assertIn('URI mismatch', response.text)

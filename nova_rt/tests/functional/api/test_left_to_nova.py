@@ -12,20 +12,20 @@ from paste import deploy
 import sqlalchemy.exc
 import webob
 
-from nova_rt.tests.functional import base
-from nova_rt.tests.functional.base import PERIOD
-from nova_rt.tests.functional.base import RUNTIME
+from nova_rt.testing import cases
+from nova_rt.testing.cases import PERIOD
+from nova_rt.testing.cases import RUNTIME
 
 HINTS = {'os:scheduler_hints': {'cpu.rt_runtime_us': '300000'}}
 
 
-class LeftToNovaTest(base.ApiTestCase):
+class LeftToNovaTest(cases.ApiTestCase):
     """Compares Nova with the filter to Nova without it."""
 
     def setUp(self):
         super().setUp()
         self.apps = (self.api_fixture.app(),
-                     self._load(base.nova_paste_file()))
+                     self._load(cases.nova_paste_file()))
 
     @staticmethod
     def _load(path):
@@ -54,7 +54,7 @@ class LeftToNovaTest(base.ApiTestCase):
             **more})
 
     def test_malformed_body(self):
-        flavor = base.make_flavor()
+        flavor = cases.make_flavor()
         for body in (
                 b'', b'{', b'[]', b'null', b'"x"', b'1', b'\xff', b'{}',
                 b'[' * 100000, b'{"server": ' + b'9' * 5000 + b'}',
@@ -71,7 +71,7 @@ class LeftToNovaTest(base.ApiTestCase):
         self.assertNotIn('paste_filter.py', self.stdlog.logger.output)
 
     def test_wrong_microversion_or_content_type(self):
-        body = self._create_body(base.make_flavor(), **HINTS)
+        body = self._create_body(cases.make_flavor(), **HINTS)
         for headers, status in (
                 ({'OpenStack-API-Version': 'compute 99.1'}, 406),
                 ({'OpenStack-API-Version': 'compute x'}, 400),
@@ -85,7 +85,7 @@ class LeftToNovaTest(base.ApiTestCase):
                 'servers', self._create_body(flavor)))
 
     def test_flavor_that_the_user_may_not_see(self):
-        flavor = base.make_flavor(
+        flavor = cases.make_flavor(
             {RUNTIME: '100000', PERIOD: '200000'}, public=False)
         body = self._create_body(flavor, **HINTS)
         self.assertEqual(400, self.assert_same('servers', body))
@@ -98,11 +98,11 @@ class LeftToNovaTest(base.ApiTestCase):
     def test_user_who_may_not_create_servers(self):
         self.policy.set_rules(
             {server_policies.SERVERS % 'create': '!'}, overwrite=False)
-        body = self._create_body(base.make_flavor(), **HINTS)
+        body = self._create_body(cases.make_flavor(), **HINTS)
         self.assertEqual(403, self.assert_same('servers', body))
 
     def test_database_that_is_away(self):
-        body = self._create_body(base.make_flavor(), **HINTS)
+        body = self._create_body(cases.make_flavor(), **HINTS)
         for error in (db_exception.DBConnectionError('gone'),
                       db_exception.CantStartEngineError('gone'),
                       sqlalchemy.exc.TimeoutError('pool')):
@@ -113,11 +113,11 @@ class LeftToNovaTest(base.ApiTestCase):
                           self.stdlog.logger.output)
 
     def test_filter_before_the_context_says_so_in_the_log(self):
-        text = base.nova_paste_file().read_text().replace(
+        text = cases.nova_paste_file().read_text().replace(
             ' keystonecontext', ' rt_reservations keystonecontext')
-        path = base.write_paste_config(self, text)
+        path = cases.write_paste_config(self, text)
         self.apps = (self._load(path), self.apps[1])
-        body = self._create_body(base.make_flavor(), **HINTS)
+        body = self._create_body(cases.make_flavor(), **HINTS)
         self.assertEqual(202, next(self._answers('servers', body))[0])
         self.assertIn('must come after keystonecontext',
                       self.stdlog.logger.output)

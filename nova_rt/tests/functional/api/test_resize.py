@@ -6,14 +6,14 @@ from nova import objects
 from nova.policies import servers as server_policies
 from nova.tests.functional import integrated_helpers
 
-from nova_rt.tests.functional import base
-from nova_rt.tests.functional.base import PERIOD
-from nova_rt.tests.functional.base import RUNTIME
+from nova_rt.testing import cases
+from nova_rt.testing.cases import PERIOD
+from nova_rt.testing.cases import RUNTIME
 
 RESERVED = {RUNTIME: '100000', PERIOD: '200000'}
 
 
-class ResizeTest(base.ApiTestCase):
+class ResizeTest(cases.ApiTestCase):
     """The server is still being built: Nova itself answers 409 here."""
 
     def setUp(self):
@@ -21,11 +21,11 @@ class ResizeTest(base.ApiTestCase):
         self.api.microversion = '2.100'
 
     def _server(self, hints):
-        response = self.create_server(base.make_flavor(RESERVED), hints)
+        response = self.create_server(cases.make_flavor(RESERVED), hints)
         return response.json()['server']['id']
 
     def _resize(self, server_id, extra_specs, api=None):
-        body = {'resize': {'flavorRef': base.make_flavor(extra_specs)}}
+        body = {'resize': {'flavorRef': cases.make_flavor(extra_specs)}}
         return self.post(f'servers/{server_id}/action', body, api)
 
     def test_stored_runtime_over_the_new_period_is_refused(self):
@@ -94,7 +94,7 @@ class ResizeTest(base.ApiTestCase):
 
 
 class ResizeOfARunningServerTest(integrated_helpers._IntegratedTestBase,
-                                 base.ReservationTestCase):
+                                 cases.ReservationTestCase):
     """With Nova's fake compute service, which knows no reservations."""
 
     ADMIN_API = True
@@ -105,17 +105,17 @@ class ResizeOfARunningServerTest(integrated_helpers._IntegratedTestBase,
         self.start_service('compute', host='other')
         server = self.api.post_server({
             'server': self._build_server(
-                flavor_id=base.make_flavor(RESERVED), networks='none'),
+                flavor_id=cases.make_flavor(RESERVED), networks='none'),
             'os:scheduler_hints': {'cpu.rt_runtime_us': 120000}})
         server = self._wait_for_state_change(server, 'ACTIVE')
         self.assertEqual({'cpu.rt_runtime_us': ['120000']},
                          server['scheduler_hints'])
-        resize = {'resize': {'flavorRef': base.make_flavor(
+        resize = {'resize': {'flavorRef': cases.make_flavor(
             {RUNTIME: '5000', PERIOD: '10000'})}}
         self.api.post_server_action(
             server['id'], resize, check_response_status=[400])
         self.assertEqual(
             'ACTIVE', self.api.get_server(server['id'])['status'])
-        resize['resize']['flavorRef'] = base.make_flavor({PERIOD: '400000'})
+        resize['resize']['flavorRef'] = cases.make_flavor({PERIOD: '400000'})
         self.api.post_server_action(server['id'], resize)
         self._wait_for_state_change(server, 'VERIFY_RESIZE')

@@ -4,9 +4,9 @@
 from nova import context as nova_context
 from nova import objects
 
-from nova_rt.tests.functional import base
-from nova_rt.tests.functional.base import PERIOD
-from nova_rt.tests.functional.base import RUNTIME
+from nova_rt.testing import cases
+from nova_rt.testing.cases import PERIOD
+from nova_rt.testing.cases import RUNTIME
 
 RESERVED = {RUNTIME: '100000', PERIOD: '200000'}
 BAD_NUMBERS = (
@@ -17,22 +17,22 @@ BAD_NUMBERS = (
     ['abc'], [None])
 
 
-class ServerCreateTest(base.ApiTestCase):
+class ServerCreateTest(cases.ApiTestCase):
 
     def setUp(self):
         super().setUp()
         self.api.microversion = '2.100'
 
     def test_reservation_of_the_flavor_is_accepted(self):
-        self.assert_accepted(self.create_server(base.make_flavor(RESERVED)))
+        self.assert_accepted(self.create_server(cases.make_flavor(RESERVED)))
 
     def test_reservation_of_hints_alone_is_accepted(self):
         self.assert_accepted(self.create_server(
-            base.make_flavor(),
+            cases.make_flavor(),
             {'cpu.rt_runtime_us': 5000, 'cpu.rt_period_us': '10000'}))
 
     def test_hint_may_be_int_string_or_list_and_have_the_prefix(self):
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         for value in (120000, '120000', ['120000'], [120000], '0120000'):
             for name in ('cpu.rt_runtime_us', 'hw:cpu.rt_runtime_us'):
                 self.assert_accepted(
@@ -40,11 +40,11 @@ class ServerCreateTest(base.ApiTestCase):
 
     def test_hint_makes_good_what_the_flavor_lacks(self):
         self.assert_accepted(self.create_server(
-            base.make_flavor({PERIOD: '200000'}),
+            cases.make_flavor({PERIOD: '200000'}),
             {'cpu.rt_runtime_us': '120000'}))
 
     def test_flavor_may_be_named_by_its_address(self):
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         address = f'http://somewhere/v2.1/flavors/{flavor}'
         self.assert_accepted(self.create_server(address))
         self.assert_refused(
@@ -53,21 +53,21 @@ class ServerCreateTest(base.ApiTestCase):
 
     def test_nova_reads_the_body_after_us(self):
         response = self.create_server(
-            base.make_flavor(RESERVED), {'cpu.rt_runtime_us': 120000})
+            cases.make_flavor(RESERVED), {'cpu.rt_runtime_us': 120000})
         spec = objects.RequestSpec.get_by_instance_uuid(
             nova_context.get_admin_context(), response.json()['server']['id'])
         self.assertEqual(
             {'cpu.rt_runtime_us': ['120000']}, spec.scheduler_hints)
 
     def test_bad_number_in_a_hint_is_refused(self):
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         for name in ('cpu.rt_runtime_us', 'hw:cpu.rt_period_us'):
             for value in BAD_NUMBERS:
                 self.assert_refused(
                     self.create_server(flavor, {name: value}), name)
 
     def test_period_outside_the_limits_is_refused(self):
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         for period in (10, 99, 4194305):
             self.assert_refused(
                 self.create_server(flavor, {'cpu.rt_period_us': period}),
@@ -75,12 +75,12 @@ class ServerCreateTest(base.ApiTestCase):
 
     def test_runtime_over_the_flavors_period_is_refused(self):
         self.assert_refused(
-            self.create_server(base.make_flavor(RESERVED),
+            self.create_server(cases.make_flavor(RESERVED),
                                {'cpu.rt_runtime_us': 200001}),
             '200001 µs is longer than the period of 200000 µs')
 
     def test_bandwidth_over_the_cap_is_refused_with_what_would_do(self):
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         self.assert_refused(
             self.create_server(flavor, {'cpu.rt_runtime_us': 190001}),
             'at most 95%', 'lower cpu.rt_runtime_us to 190000')
@@ -89,7 +89,7 @@ class ServerCreateTest(base.ApiTestCase):
 
     def test_cap_is_the_operators(self):
         self.flags(cap=0.5, group='rt')
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         self.assert_accepted(self.create_server(flavor))
         self.assert_refused(
             self.create_server(flavor, {'cpu.rt_runtime_us': 100001}),
@@ -102,11 +102,11 @@ class ServerCreateTest(base.ApiTestCase):
                 ({RUNTIME: '5000'}, None, 'cpu.rt_period_us'),
                 ({PERIOD: '5000'}, {}, 'cpu.rt_runtime_us')):
             self.assert_refused(
-                self.create_server(base.make_flavor(specs), hints),
+                self.create_server(cases.make_flavor(specs), hints),
                 f'but {missing} is neither in the flavor nor in a hint')
 
     def test_mistyped_hint_is_refused_with_the_right_name(self):
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         for name, right in (
                 ('cpu.rt_runtim_us', 'cpu.rt_runtime_us'),
                 ('hw:cpu.rt_periods_us', 'cpu.rt_period_us'),
@@ -121,16 +121,16 @@ class ServerCreateTest(base.ApiTestCase):
 
     def test_what_only_a_flavor_can_say_is_refused_as_a_hint(self):
         self.assert_refused(
-            self.create_server(base.make_flavor(RESERVED),
+            self.create_server(cases.make_flavor(RESERVED),
                                {'cpu.rt_policy': 'fifo'}),
             'only a flavor', 'hw:cpu.rt_policy')
 
     def test_hints_of_others_are_not_ours_to_judge(self):
         self.assert_accepted(self.create_server(
-            base.make_flavor(RESERVED), {'rack': 'r1', 'cpu_model': 'x'}))
+            cases.make_flavor(RESERVED), {'rack': 'r1', 'cpu_model': 'x'}))
 
     def test_spellings_that_contradict_each_other_are_refused(self):
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         both = {'cpu.rt_runtime_us': 5000, 'hw:cpu.rt_runtime_us': '5000'}
         self.assert_accepted(self.create_server(flavor, both))
         both['cpu.rt_runtime_us'] = 6000
@@ -146,10 +146,10 @@ class ServerCreateTest(base.ApiTestCase):
                 ({'hw:cpu.rt_policy': 'rr'}, 'without a reservation'),
                 ({**RESERVED, 'resources1:CUSTOM_RT_SHARE': '5'}, 'by hand')):
             self.assert_refused(
-                self.create_server(base.make_flavor(specs)), words)
+                self.create_server(cases.make_flavor(specs)), words)
 
     def test_a_thousand_servers_in_one_request_are_for_nova_to_count(self):
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         response = self.create_server(flavor, min_count=1000)
         self.assertEqual(403, response.status_code)
         self.assertIn('Quota exceeded', response.text)
@@ -157,7 +157,7 @@ class ServerCreateTest(base.ApiTestCase):
             flavor, {'cpu.rt_runtime_us': 0}, min_count=1000))
 
     def test_flavor_that_changes_later_is_read_anew(self):
-        flavor_id = base.make_flavor(RESERVED)
+        flavor_id = cases.make_flavor(RESERVED)
         self.assert_accepted(
             self.create_server(flavor_id, {'cpu.rt_runtime_us': 150000}))
         flavor = objects.Flavor.get_by_flavor_id(
@@ -170,26 +170,26 @@ class ServerCreateTest(base.ApiTestCase):
 
     def test_the_other_path_that_creates_servers_is_checked(self):
         body = {'server': {
-            'name': 'web', 'flavorRef': base.make_flavor(RESERVED),
+            'name': 'web', 'flavorRef': cases.make_flavor(RESERVED),
             'imageRef': '', 'networks': 'none'},
             'os:scheduler_hints': {'cpu.rt_runtime_us': 0}}
         self.assert_refused(self.post('os-volumes_boot', body))
 
     def test_method_in_the_query_string_does_not_lead_past_us(self):
-        body = {'server': {'flavorRef': base.make_flavor(RESERVED)},
+        body = {'server': {'flavorRef': cases.make_flavor(RESERVED)},
                 'os:scheduler_hints': {'cpu.rt_runtime_us': 0}}
         self.assert_refused(
             self.post('servers?_method=POST', body, method='PUT'))
 
 
-class HintKeysTest(base.ApiTestCase):
+class HintKeysTest(cases.ApiTestCase):
     """Nova takes hints from two keys of the body, the first if both."""
 
     FIRST, SECOND = 'os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints'
 
     def _create(self, **hints):
         return self.post('servers', {'server': {
-            'name': 'web', 'flavorRef': base.make_flavor(RESERVED),
+            'name': 'web', 'flavorRef': cases.make_flavor(RESERVED),
             'imageRef': self.glance.auto_disk_config_enabled_image['id']},
             **hints})
 
@@ -217,10 +217,10 @@ class HintKeysTest(base.ApiTestCase):
             self.SECOND: {'rack': 'r1'}}))
 
 
-class MicroversionsTest(base.ApiTestCase):
+class MicroversionsTest(cases.ApiTestCase):
 
     def test_every_microversion_answers_alike_and_names_itself(self):
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         for version in (None, '2.1', '2.86', '2.100', 'latest'):
             self.api.microversion = version
             self.assert_accepted(
@@ -237,28 +237,28 @@ class MicroversionsTest(base.ApiTestCase):
 
     def test_request_ids_are_those_of_nova(self):
         response = self.create_server(
-            base.make_flavor(RESERVED), {'cpu.rt_runtime_us': 0})
+            cases.make_flavor(RESERVED), {'cpu.rt_runtime_us': 0})
         request_id = response.headers['x-openstack-request-id']
         self.assertRegex(request_id, '^req-')
         self.assertEqual(
             request_id, response.headers['x-compute-request-id'])
 
 
-class ProjectInPathTest(base.ApiTestCase):
+class ProjectInPathTest(cases.ApiTestCase):
     USE_PROJECT_ID = True
 
     def test_path_with_a_project_id_is_checked(self):
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         self.assert_accepted(self.create_server(flavor))
         self.assert_refused(
             self.create_server(flavor, {'cpu.rt_runtime_us': 0}))
 
 
-class LegacyVersionTest(base.ApiTestCase):
+class LegacyVersionTest(cases.ApiTestCase):
     API_MAJOR_VERSION = 'v2'
 
     def test_version_2_is_checked_and_shows_no_microversion(self):
-        flavor = base.make_flavor(RESERVED)
+        flavor = cases.make_flavor(RESERVED)
         self.assert_accepted(self.create_server(flavor))
         response = self.create_server(flavor, {'cpu.rt_runtime_us': 0})
         self.assert_refused(response)

@@ -46,5 +46,5 @@ def test_our_section_may_stand_before_others():
 
 
 def test_the_file_of_another_service_is_refused():
-    with pytest.raises(paste_ini.NoPipeline, match='nova-api'):
+    with pytest.raises(paste_ini.NoPipelineError, match='nova-api'):
         paste_ini.added('[pipeline:glance-api]\npipeline = cors rootapp\n')

@@ -34,7 +34,7 @@ class Reservations:
 
     def apply(self, pid, wanted):
         if wanted == self.refuses:
-            raise tree.KernelRefusal('The kernel refused it.', 16)
+            raise tree.KernelRefusalError('The kernel refused it.', 16)
         self.applied.append(wanted)
 
 
@@ -72,7 +72,7 @@ def test_a_stopped_one_says_it_for_its_next_start(domain):
 
 
 def test_what_the_kernel_refuses_is_not_said(domain):
-    with pytest.raises(tree.KernelRefusal):
+    with pytest.raises(tree.KernelRefusalError):
         driver._change(Reservations(LARGE), nova_guest.Guest(domain), LARGE)
     assert copies(domain) == [SMALL, SMALL]
 

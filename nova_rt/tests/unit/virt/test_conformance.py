@@ -3,9 +3,9 @@
 
 import pytest
 
-from nova_rt.tests import conformance
-from nova_rt.tests import fake_faces
-from nova_rt.tests import fake_kernel
+from nova_rt.testing import conformance
+from nova_rt.testing import fake_faces
+from nova_rt.testing import fake_kernel
 from nova_rt.virt.cgroup import detect
 
 TOP = 'playground'

@@ -9,14 +9,14 @@ import pytest
 from nova_rt import bandwidth
 from nova_rt import conf
 from nova_rt.cmd import manage_host
-from nova_rt.tests import fake_faces
-from nova_rt.tests import fake_kernel
+from nova_rt.testing import fake_faces
+from nova_rt.testing import fake_kernel
 from nova_rt.virt import host
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import detect
-from nova_rt.virt.cgroup import doctor
-from nova_rt.virt.cgroup import finding
 from nova_rt.virt.cgroup import tree
+from nova_rt.virt.cgroup.doctor import examination
+from nova_rt.virt.cgroup.doctor import finding
 
 CPUS = frozenset(range(4))
 CAP = bandwidth.fraction_to_bandwidth(0.9)
@@ -45,7 +45,7 @@ def debugfs(tmp_path):
 
 
 def examine(kernel, debugfs, online=CPUS, cap=CAP):
-    return doctor.examine(finding.Machine(
+    return examination.examine(finding.Machine(
         kernel, CPUS, online, cap, host.MACHINE_GROUPS, debugfs))
 
 

@@ -7,7 +7,7 @@ from nova_rt import bandwidth
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
-from nova_rt.tests import fake_faces
+from nova_rt.testing import fake_faces
 from nova_rt.virt import host
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import detect
@@ -100,5 +100,5 @@ def test_the_pool_of_the_root_bounds_what_is_admitted(make):
     kernel._groups[''].runtimes_us = [500_000] * 4
     assert spoken.admitted() == bandwidth.BW_UNIT // 2
     kernel._groups[''].runtimes_us = [0] * 4
-    with pytest.raises(dialect.Unenforced, match='has a budget of 0'):
+    with pytest.raises(dialect.UnenforcedError, match='has a budget of 0'):
         spoken.admitted()

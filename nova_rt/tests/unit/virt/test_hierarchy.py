@@ -7,7 +7,7 @@ import pytest
 
 from nova_rt import bandwidth
 from nova_rt import reservation
-from nova_rt.tests import fake_kernel
+from nova_rt.testing import fake_kernel
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import hierarchy
@@ -60,7 +60,7 @@ def test_a_refusal_gives_back_what_was_raised_for_it(kernel, groups):
     kernel.start(8, 'machine/two')
     groups.apply('machine/one', on_chosen(60_000, 100_000, 0))
     before = kernel.bandwidths('machine')
-    with pytest.raises(tree.KernelRefusal) as refusal:
+    with pytest.raises(tree.KernelRefusalError) as refusal:
         groups.apply('machine/two', on_chosen(60_000, 100_000, 0))
     assert refusal.value.errno == errno.EINVAL
     assert 'more than the parent group or the global limit' in str(
@@ -79,7 +79,7 @@ def test_a_refusal_of_the_leaf_itself_gives_back_what_was_raised(
             kernel.refuse_next = errno.EBUSY
         write(group, name, text)
     kernel.write = refuse
-    with pytest.raises(tree.KernelRefusal):
+    with pytest.raises(tree.KernelRefusalError):
         groups.apply('machine/one', leaf)
     assert kernel.bandwidths('machine') == [0] * 4
 
@@ -114,7 +114,7 @@ def test_a_container_whose_group_lingers_is_waited_for(kernel, groups,
 
 
 def test_a_group_without_control_files_is_an_error(kernel, groups):
-    with pytest.raises(tree.MissingControlFile, match='has gone'):
+    with pytest.raises(tree.MissingControlFileError, match='has gone'):
         groups.apply('machine/none', on_chosen(40_000, 100_000, 0))
 
 
@@ -152,7 +152,7 @@ def test_whichever_write_is_refused_a_running_container_has_all_it_had(
     kernel.write = refuse
     try:
         groups.apply('machine/one', wanted)
-    except tree.KernelRefusal:
+    except tree.KernelRefusalError:
         expected = old
     else:
         expected = wanted

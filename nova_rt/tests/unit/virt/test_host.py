@@ -9,7 +9,7 @@ from nova_rt import conf
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
-from nova_rt.tests import fake_kernel
+from nova_rt.testing import fake_kernel
 from nova_rt.virt import host
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import dialect
@@ -91,7 +91,7 @@ def test_a_refusal_leaves_the_kernel_as_it_was(kernel):
     machine = host_with(kernel)
     kernel.start(7, 'machine/one')
     kernel.refuse_containers = errno.EINVAL
-    with pytest.raises(tree.KernelRefusal):
+    with pytest.raises(tree.KernelRefusalError):
         machine.apply(7, holding(40_000, 0))
     assert kernel.bandwidths('machine') == [0] * 4
 
@@ -114,26 +114,26 @@ def test_a_host_that_is_turned_off_offers_a_share_of_0():
         options(hcbs_scheduler_available=False))
     assert machine.empty.rt_share == 0
     assert machine.dialect == 'none'
-    with pytest.raises(host.Unavailable):
+    with pytest.raises(host.UnavailableError):
         machine.apply(1, holding(40_000, 0))
 
 
 def test_a_kernel_without_real_time_groups_is_an_error_at_start(monkeypatch):
     monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
         lambda cls: None))
-    with pytest.raises(host.Unavailable,
+    with pytest.raises(host.UnavailableError,
                        match='boot a kernel with HCBS or RT_GROUP_SCHED'):
         host.ReservationHost.open(options())
 
 
 @pytest.mark.parametrize('cpu_set', ['two', '3-1', '1,,2', '-1'])
 def test_a_cpu_set_that_is_no_list_is_an_error_at_start(cpu_set):
-    with pytest.raises(host.Unavailable, match='write numbers and ranges'):
+    with pytest.raises(host.UnavailableError, match='write numbers and ranges'):
         host.ReservationHost.open(options(cpu_set=cpu_set))
 
 
 def test_a_cpu_set_with_pcpus_that_are_not_there_is_an_error_at_start():
-    with pytest.raises(host.Unavailable, match='4095, which are not online'):
+    with pytest.raises(host.UnavailableError, match='4095, which are not online'):
         host.ReservationHost.open(options(cpu_set='0,4095'))
 
 
@@ -159,7 +159,7 @@ def test_a_stock_kernel_told_to_enforce_nothing_is_an_error_at_start(
     (limits / 'sched_rt_runtime_us').write_text('-1\n')
     monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
         lambda cls: fake_kernel.FakeKernel(proc=tmp_path)))
-    with pytest.raises(host.Unavailable, match='set it to 950000'):
+    with pytest.raises(host.UnavailableError, match='set it to 950000'):
         host.ReservationHost.open(options())
 
 
@@ -168,7 +168,7 @@ def test_a_kernel_whose_limit_the_fair_server_takes_is_an_error_at_start(
     monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
         lambda cls: kernel))
     monkeypatch.setattr(dialect, 'global_limit', lambda proc: 0)
-    with pytest.raises(host.Unavailable, match='set it to 950000'):
+    with pytest.raises(host.UnavailableError, match='set it to 950000'):
         host.ReservationHost.open(options())
 
 

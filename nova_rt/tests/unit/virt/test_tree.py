@@ -55,14 +55,14 @@ def test_a_process_that_has_ended_is_said_so(tmp_path):
 
 def test_a_missing_file_is_an_error_and_not_nothing_to_do(tmp_path):
     (tmp_path / 'machine').mkdir()
-    with pytest.raises(tree.MissingControlFile,
+    with pytest.raises(tree.MissingControlFileError,
                        match=r'/machine has no file cpu\.rt_runtime_us'):
         tree.CgroupTree(tmp_path, 1).write(
             'machine', 'cpu.rt_runtime_us', '1000')
 
 
 def test_a_group_that_has_gone_is_told_from_a_missing_file(tmp_path):
-    with pytest.raises(tree.MissingControlFile, match='has gone'):
+    with pytest.raises(tree.MissingControlFileError, match='has gone'):
         tree.CgroupTree(tmp_path, 1).read('machine', 'cpu.rt_runtime_us')
 
 
@@ -83,7 +83,7 @@ def test_a_group_removed_while_it_is_read_has_gone(tmp_path, monkeypatch):
             raise OSError(errno.ENODEV, 'No such device')
     monkeypatch.setattr(tree, 'open', lambda *args, **kwargs: Removed(),
                         raising=False)
-    with pytest.raises(tree.MissingControlFile, match='has gone'):
+    with pytest.raises(tree.MissingControlFileError, match='has gone'):
         tree.CgroupTree(tmp_path, 1).read('machine/one', 'cpu.rt_runtime_us')
 
 

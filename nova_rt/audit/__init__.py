@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit: what kernel, ledger, Nova and Placement each say of one host."""

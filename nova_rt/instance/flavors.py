@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reservation in a flavor, where hints are merged into it.
+
+Everything that follows a request's entry into the compute node reads the
+instance's own flavor only.
+"""
+
+from __future__ import annotations
+
+from nova import objects
+
+from nova_rt import reservation
+from nova_rt import shares
+
+
+def reservation_of(flavor: objects.Flavor) -> reservation.Reservation | None:
+    """Return the reservation that a server of this flavor has.
+
+    :raises InvalidReservationError: if the flavor asks for an invalid one
+    """
+    return reservation.requested(flavor.extra_specs, {}, flavor.vcpus)
+
+
+def with_reservation(flavor: objects.Flavor,
+                     wanted: reservation.Reservation) -> objects.Flavor:
+    """Return the flavor with another reservation, and its share, in it."""
+    changed = flavor.obj_clone()
+    changed.extra_specs = {**flavor.extra_specs, **_extra_specs(wanted)}
+    return changed
+
+
+def merged(flavor: objects.Flavor,
+           request_spec: objects.RequestSpec | None) -> objects.Flavor:
+    """Return the flavor with the request's hints written over it.
+
+    This is done once, where a request enters the compute node. The share goes
+    into the flavor as well: ``nova-manage placement heal_allocations`` reads
+    it there.
+
+    :raises InvalidReservationError: if the result is invalid
+    """
+    hints = getattr(request_spec, 'scheduler_hints', None) or {}
+    wanted = reservation.requested(flavor.extra_specs, hints, flavor.vcpus)
+    # A share that was set by hand is dropped: nobody computed it.
+    extra_specs = {name: value for name, value in flavor.extra_specs.items()
+                   if name != shares.EXTRA_SPEC}
+    if wanted is not None:
+        extra_specs |= _extra_specs(wanted)
+    if extra_specs == flavor.extra_specs:
+        return flavor
+    flavor = flavor.obj_clone()
+    flavor.extra_specs = extra_specs
+    return flavor
+
+
+def _extra_specs(wanted: reservation.Reservation) -> dict[str, str]:
+    prefix = reservation.EXTRA_SPEC_PREFIX
+    return {prefix + reservation.RUNTIME: str(wanted.runtime_us),
+            prefix + reservation.PERIOD: str(wanted.period_us),
+            shares.EXTRA_SPEC: str(wanted.share)}

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Nova's instance tells about its reservation.
+
+The reservation is in the instance's flavor, with hints merged in. The pCPUs
+that the claim chose are in its system metadata: ``rt_pcpus``, and, while the
+server is moved, ``old_rt_pcpus`` and ``new_rt_pcpus``.
+"""
+
+from __future__ import annotations
+
+from nova import exception
+from nova import objects
+
+from nova_rt import ledger
+from nova_rt import reservation
+from nova_rt.instance import flavors
+
+PCPUS = 'rt_pcpus'
+OLD = 'old_'
+NEW = 'new_'
+# That the move of which these are the sides changes the running container.
+IN_PLACE = 'rt_in_place'
+# That the server has been given another reservation than its hint asks for.
+HINT_DUE = 'rt_hint_due'
+
+
+def holding_of(instance: objects.Instance, flavor: objects.Flavor | None = None,
+               prefix: str = '') -> ledger.Holding | None:
+    """Return what a server holds, None if it holds nothing.
+
+    :param flavor: the flavor that tells the reservation; the instance's own
+        by default
+    :param prefix: ``old_`` or ``new_`` for a side of a move
+    """
+    # First, as a flavor that no claim has seen may ask for what cannot be.
+    mask = instance.system_metadata.get(prefix + PCPUS)
+    wanted = flavors.reservation_of(flavor or instance.flavor) if mask else None
+    if wanted is None:
+        return None
+    return ledger.Holding(wanted, ledger.from_mask(mask))
+
+
+def holding_on(instance: objects.Instance,
+               host: str) -> ledger.Holding | None:
+    """Return what a server that is started on a host holds there.
+
+    While a server is evacuated it is started on a host that is not yet its
+    own: there it holds the new side of the move.
+
+    :raises InstanceDeployFailure: if it should hold something but does not,
+        so that it would run without its reservation, or its flavor asks for
+        what cannot be
+    """
+    holding = holding_of(instance,
+                         prefix='' if instance.host == host else NEW)
+    try:
+        wanted = flavors.reservation_of(instance.flavor)
+    except reservation.InvalidReservationError as why:
+        raise exception.InstanceDeployFailure(reason=str(why)) from None
+    if holding is None and wanted is not None:
+        raise exception.InstanceDeployFailure(
+            reason='The server has a reservation but no claim on pCPUs of '
+                   f'{host}: resize or migrate it, or shelve and unshelve it.')
+    return holding
+
+
+def set_pcpus(instance: objects.Instance, pcpus: tuple[int, ...] | None,
+              prefix: str = '') -> None:
+    """Note the pCPUs on the instance, to be saved with it; None: none."""
+    if pcpus:
+        instance.system_metadata[prefix + PCPUS] = ledger.to_mask(pcpus)
+    else:
+        instance.system_metadata.pop(prefix + PCPUS, None)
+
+
+def switch_side(instance: objects.Instance, prefix: str) -> None:
+    """Make one side of a move what the server holds, to be saved with it."""
+    mask = instance.system_metadata.get(prefix + PCPUS)
+    set_pcpus(instance, ledger.from_mask(mask) if mask else None)
+
+
+def end_move(instance: objects.Instance) -> None:
+    """Forget both sides of a move, or of a change in place."""
+    set_pcpus(instance, None, OLD)
+    set_pcpus(instance, None, NEW)
+    instance.system_metadata.pop(IN_PLACE, None)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a scheduling request asks for."""
+
+from __future__ import annotations
+
+from nova import objects
+
+from nova_rt import reservation
+
+
+def reservation_of(spec: objects.RequestSpec,
+                   ) -> reservation.Reservation | None:
+    """Return the reservation that a request asks for, None without one.
+
+    :raises InvalidReservationError: if it is invalid
+    """
+    flavor = spec.flavor
+    return reservation.requested(
+        flavor.extra_specs if 'extra_specs' in flavor else {},
+        spec.scheduler_hints or {}, flavor.vcpus)
+
+
+def servers(spec: objects.RequestSpec) -> int:
+    """Return how many servers a request wants placed.
+
+    The number in the request is that of its first scheduling: a server that
+    is moved later is one.
+    """
+    return 1 if moved(spec) else spec.num_instances
+
+
+def moved(spec: objects.RequestSpec) -> objects.Destination | None:
+    """Return where an existing server may go, None for a new one.
+
+    Nova names the cell that an existing server is in.
+    """
+    destination = ('requested_destination' in spec
+                   and spec.requested_destination)
+    known = destination and 'cell' in destination and destination.cell
+    return destination if known else None

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Nova with several compute services in one process, kernels faked.
+
+API, conductor, scheduler, Placement and the compute services with our
+manager, tracker and claims are real; libvirt and the kernel are stand-ins.
+"""
+
+import time
+
+import fixtures
+from nova import context
+from nova import objects
+from nova import service
+from nova import test
+from nova.compute import resource_tracker
+from nova.scheduler import request_filter
+from nova.tests.functional import integrated_helpers
+from nova.virt import fake
+
+from nova_rt import bandwidth
+from nova_rt import shares
+from nova_rt.audit import auditor
+from nova_rt.compute import claims
+from nova_rt.compute import hooks
+from nova_rt.instance import holdings
+from nova_rt.testing import cases
+from nova_rt.testing import fake_driver
+from nova_rt.testing import nova33
+from nova_rt.testing.fake_driver import FakeContainerDriver
+
+PATIENCE = 120  # half seconds
+PCPUS = fake_driver.PCPUS
+CAP = fake_driver.CAP
+
+
+class _ReservationServices(cases.ReservationTestCase):
+    """Puts in place what the services load when they start."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(
+            enabled_filters=[
+                'ComputeFilter', 'ServerGroupAntiAffinityFilter',
+                'RTShareFilter'],
+            available_filters=[
+                'nova.scheduler.filters.all_filters',
+                'nova_rt.filters.rt_share_filter.RTShareFilter'],
+            weight_classes=[
+                'nova_rt.filters.rt_share_weigher.RTShareWeigher'],
+            group='filter_scheduler')
+        for target, name, value in (
+                (fake, 'FakeContainerDriver', FakeContainerDriver),
+                (resource_tracker, 'claims', claims)):
+            self.useFixture(fixtures.MockPatchObject(
+                target, name, value, create=True))
+        self.useFixture(fixtures.MockPatchObject(
+            service, 'SERVICE_MANAGERS', dict(service.SERVICE_MANAGERS, **{
+                'nova-compute': hooks.MANAGER})))
+        for of_all_hosts in ('kernels', 'capacities', '_copies'):
+            self.useFixture(fixtures.MockPatchObject(
+                FakeContainerDriver, of_all_hosts, {}))
+        # As each scheduler process has its own.
+        self.useFixture(fixtures.MockPatchObject(
+            request_filter, 'ALL_REQUEST_FILTERS',
+            list(request_filter.ALL_REQUEST_FILTERS)))
+
+
+class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
+                    _ReservationServices):
+    """Compute services with reservations, as many as a test starts."""
+
+    microversion = 'latest'
+    compute_driver = 'fake.FakeContainerDriver'
+
+    def _wait_for_server_parameter(self, server, expected_params,
+                                   max_retries=PATIENCE, **kwargs):
+        # Nova's own five seconds are few on a busy machine.
+        server = super()._wait_for_server_parameter(
+            server, expected_params, max(max_retries, PATIENCE), **kwargs)
+        if nova33.IN_USE and expected_params.get('status') == 'ERROR':
+            # The fault comes after the state: Nova 34 itself waits for it.
+            return self.eventually(lambda: self._with_fault(server))
+        return server
+
+    def _with_fault(self, server):
+        server = self.admin_api.get_server(server['id'])
+        self.assertIn('fault', server)
+        return server
+
+    def _wait_for_migration_status(self, server, expected_statuses):
+        # Each look is one of five seconds.
+        return self.eventually(
+            lambda: super(CloudTestCase, self)._wait_for_migration_status(
+                server, expected_statuses), PATIENCE // 10)
+
+    def start(self, host, capacity=None, **kwargs):
+        """Start a compute service, again if there is one of this host.
+
+        :param capacity: by pCPU, what the host has to offer from now on
+        """
+        if capacity is not None:
+            FakeContainerDriver.capacities[host] = capacity
+        if host in self.computes:
+            self.computes[host] = self.restart_compute_service(
+                self.computes[host])
+        else:
+            self._start_compute(host, **kwargs)
+
+    def make_flavor(self, percent, vcpus, period_us=100_000, memory_mb=64,
+                    **extra):
+        """Create a flavor with this bandwidth on each vCPU."""
+        return self._create_flavor(
+            vcpu=vcpus, memory_mb=memory_mb, disk=1, extra_spec={
+                cases.RUNTIME: str(period_us * percent // 100),
+                cases.PERIOD: str(period_us), **extra})
+
+    def boot(self, flavor, state='ACTIVE', hints=None, **kwargs):
+        """Create a server and wait for its state."""
+        body = self._build_server(flavor_id=flavor, networks='none', **kwargs)
+        request = {'server': body}
+        if hints:
+            request['os:scheduler_hints'] = hints
+        server = self.api.post_server(request)
+        return self._wait_for_state_change(server, state)
+
+    def cell_context(self):
+        """Return the context of an administrator in the first cell."""
+        cell = context.get_admin_context()
+        context.set_target_cell(cell, self.cell_mappings[test.CELL1_NAME])
+        return cell
+
+    def instance_of(self, server):
+        """Return the instance as the database has it."""
+        cell = self.cell_context()
+        return objects.Instance.get_by_uuid(
+            cell, server['id'], expected_attrs=['system_metadata', 'flavor'])
+
+    def fault_of(self, server):
+        """Return the newest fault, which the API shows of no running server."""
+        instance = self.instance_of(server)
+        return objects.InstanceFault.get_latest_for_instance(
+            instance._context, instance.uuid).message
+
+    def pcpus_of(self, server):
+        """Return the pCPUs that the claim noted on the instance."""
+        return holdings.holding_of(self.instance_of(server)).pcpus
+
+    def used_on(self, compute):
+        """Return the ledger of a compute service, by pCPU in percent."""
+        return [bandwidth.percent(used)
+                for used in compute.manager.rt.shares.used]
+
+    def promised_on(self, host):
+        """Return the share that Placement has promised of a host."""
+        return self._get_provider_usages(
+            self._get_provider_uuid_by_host(host))[shares.RESOURCE_CLASS]
+
+    def kernel_of(self, compute):
+        """Return the fake kernel under a compute service."""
+        return compute.manager.driver.kernel
+
+    def applied_on(self, compute):
+        """Return what containers hold in a kernel, by pCPU in percent.
+
+        It is also what their parent holds, not less and not more.
+        """
+        kernel = self.kernel_of(compute)
+        total = [0] * PCPUS
+        for group in kernel.children('machine'):
+            total = [t + b for t, b in zip(
+                total, kernel.bandwidths(group), strict=True)]
+        if kernel.exists('machine'):
+            self.assertEqual(total, kernel.bandwidths('machine'))
+        return [bandwidth.percent(each) for each in total]
+
+    def auditor_of(self, host):
+        """Return the auditor of a compute service's host."""
+        compute = self.computes[host]
+        (node,) = compute.manager.rt.compute_nodes.values()
+        return auditor.Auditor(
+            self.cell_context(), node, compute.manager.driver.reservations,
+            lambda: compute.manager.driver.running())
+
+    def eventually(self, check, tries=PATIENCE):
+        """Repeat a check until it holds; the last failure is the test's.
+
+        Nova answers before it is done. Its periodic tasks run only when a
+        test runs them, so nothing that needs mending passes here.
+        """
+        for _ in range(tries):
+            try:
+                return check()
+            except AssertionError:
+                time.sleep(0.5)
+        return check()
+
+    def assert_audited(self):
+        """Assert that kernel, ledger, Nova and Placement say the same."""
+        self.eventually(lambda: self.assertEqual(
+            {host: [] for host in self.computes},
+            {host: self.auditor_of(host).look() for host in self.computes}))
+
+    def assert_ledgers(self, *expected):
+        """Assert what the ledgers hold, by host and pCPU in percent.
+
+        As they are, and as the periodic task derives them anew.
+        """
+        expected = [[f'{percent}%' for percent in host] for host in expected]
+        for _ in range(2):
+            self.eventually(lambda: self.assertEqual(expected, [
+                self.used_on(compute) for compute in self.computes.values()]))
+            self._run_periodics()
+
+    def assert_settled(self, *servers):
+        """Assert that nothing is in motion: all know and hold the same.
+
+        The running servers' reservations, as the instances tell them, are
+        what the ledgers, the kernels and Placement hold, and no move has left
+        a trace.
+        """
+        for _ in range(2):
+            self.eventually(lambda: self._assert_agreed(servers))
+            self._run_periodics()
+
+    def _assert_agreed(self, servers):
+        told = {host: [0] * PCPUS for host in self.computes}
+        for server in servers:
+            instance = self.instance_of(server)
+            self.assertEqual([], [
+                key for key in instance.system_metadata
+                if key.endswith('_' + holdings.PCPUS)])
+            holding = holdings.holding_of(instance)
+            for pcpu in holding.pcpus:
+                told[instance.host][pcpu] += holding.reservation.bandwidth
+        self.assertEqual(
+            {host: sum(pcpus) for host, pcpus in told.items()},
+            {host: self.promised_on(host) for host in self.computes})
+        for host, compute in self.computes.items():
+            expected = [bandwidth.percent(each) for each in told[host]]
+            self.assertEqual(expected, self.used_on(compute), host)
+            self.assertEqual(expected, self.applied_on(compute), host)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nova_rt import bandwidth
+from nova_rt import fitting
+from nova_rt import reservation
+from nova_rt import shares
+from nova_rt import shortfalls
+
+WANTED = reservation.Reservation(50_000, 100_000, 2)
+NEEDS = {'VCPU': 2, 'CUSTOM_RT_SHARE': WANTED.share}
+PLENTY = {'VCPU': 8, 'CUSTOM_RT_SHARE': 4 << 20}
+CAPACITY = (bandwidth.BW_UNIT,) * 4
+
+
+def filled(*percents, capacity=CAPACITY):
+    host = shares.HostShares.empty(capacity)
+    return host.add_all((percent * bandwidth.BW_UNIT // 100, [pcpu])
+                        for pcpu, percent in enumerate(percents))
+
+
+def explained(told=None, left=PLENTY, trouble='', wanted=WANTED, needs=NEEDS):
+    return list(shortfalls.explain([shortfalls.Host('host1', trouble, told, left)],
+                            wanted, needs))
+
+
+def test_a_host_with_room_fits():
+    (fits,) = explained(filled())
+    assert (fits.what, fits.sentence) == ('', 'The server fits now.')
+
+
+def test_each_pcpu_tells_what_it_lacks_equal_ones_together():
+    whole, *pcpus = explained(filled(60, 60, 20, 90))
+    assert '1 of 4 have that much left' in whole.sentence
+    assert [(each.what, each.left, each.missing) for each in pcpus] == [
+        ('pCPU 0-1', '40%', '10%'), ('pCPU 3', '10%', '40%')]
+
+
+def test_what_placement_lacks_is_told_by_resource_class():
+    cpus, share = explained(filled(), {'VCPU': 1, 'CUSTOM_RT_SHARE': 1 << 19})[
+        ::-1]
+    assert (cpus.what, cpus.missing) == ('VCPU', '1')
+    assert (share.what, share.missing) == ('CUSTOM_RT_SHARE', '50%')
+
+
+def test_a_host_without_reservations_is_not_asked_for_its_share():
+    (finding,) = explained(None, {'VCPU': 8})
+    assert finding.sentence == 'The host offers no CPU reservations.'
+
+
+def test_a_service_that_is_down_is_told_first():
+    down, *_ = explained(filled(90, 90, 90, 90), trouble='It is down.')
+    assert down.sentence == 'It is down.'
+
+
+def test_a_server_without_a_reservation_is_explained_too():
+    (finding,) = explained(None, {'VCPU': 1}, wanted=None, needs={'VCPU': 2})
+    assert finding.what == 'VCPU'
+
+
+def test_pcpus_that_hold_no_reservations_are_left_out():
+    told = filled(60, capacity=(bandwidth.BW_UNIT, 0, 0, 0))
+    whole, pcpu = explained(told)
+    assert '2 distinct pCPUs are needed' in whole.sentence
+    assert pcpu.what == 'pCPU 0'
+
+
+@given(st.lists(st.integers(0, 100), min_size=4, max_size=4))
+def test_a_host_fits_exactly_if_the_policy_finds_pcpus(percents):
+    told = filled(*percents)
+    try:
+        fitting.place(told, WANTED)
+        fits = True
+    except fitting.NoRoomError:
+        fits = False
+    assert ([each.sentence for each in explained(told)]
+            == ['The server fits now.']) == fits
