@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 

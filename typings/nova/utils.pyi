@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from typing import Any
+from typing import Protocol
+from typing import TypeVar
 
 _F = TypeVar('_F', bound=Callable[..., Any])
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from typing import Any
+from typing import Protocol
+from typing import TypeVar
 
 from nova import context as nova_context
 from nova import objects

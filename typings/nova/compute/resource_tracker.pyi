@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 

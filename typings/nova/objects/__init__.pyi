@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Versioned objects: fields as nova-rt reads them. A field that is nullable only in
 # states that nova-rt never meets is not optional here.
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
+from typing import Self
 
 from nova import context as nova_context
 

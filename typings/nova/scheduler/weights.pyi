@@ -2,7 +2,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from nova import objects
 from nova.scheduler import host_manager
 
 class BaseHostWeigher:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Placement's client, with its payloads as Placement's API has them.
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
+from typing import NamedTuple
 
 from nova import context as nova_context
 from requests import Response
