@@ -381,8 +381,8 @@ class TestRefusals(InPlaceTestCase):
             if len(calls) == 1:
                 raise exception.PlacementAPIConnectFailure()
             return share_out(*args, **kwargs)
-        share_out = allocations.share_out
-        with mock.patch.object(allocations, 'share_out', once):
+        share_out = allocations.PlacementClient.share_out
+        with mock.patch.object(allocations.PlacementClient, 'share_out', once):
             self.refused_resize(self.large)
         self.assert_as_it_was()
 
@@ -450,9 +450,9 @@ class TestInterruptions(InPlaceTestCase):
     def points(self):
         manager = self.computes['host1'].manager
         return (
-            (manager, '_change_in_place', False),
-            (allocations, 'share_out', False),
-            (allocations, 'share_out', True),
+            (manager.in_place_resize, '_change', False),
+            (allocations.PlacementClient, 'share_out', False),
+            (allocations.PlacementClient, 'share_out', True),
             (manager.driver, 'change_reservation', False),
             (manager.driver, 'change_reservation', True),
             (manager, '_set_instance_info', False))
@@ -516,10 +516,12 @@ class TestInterruptions(InPlaceTestCase):
         self.assert_as_it_was(60)
 
     def test_killed_in_a_revert_it_has_the_old(self):
-        for method in ('revert_resize', '_note_taken_back'):
+        for part, method in (('', 'revert_resize'),
+                             ('in_place_resize', '_record_undone')):
             self._resize_server(self.server, self.small)
+            manager = self.computes['host1'].manager
             with mock.patch.object(
-                    self.computes['host1'].manager, method,
+                    getattr(manager, part) if part else manager, method,
                     side_effect=killed.Killed) as died:
                 self.api.post_server_action(
                     self.server['id'], {'revertResize': None})

@@ -3,7 +3,6 @@ from typing import Any
 
 from nova import context as nova_context
 from nova import objects
-from nova.compute import resource_tracker
 
 class Claim:
     context: nova_context.RequestContext
@@ -11,7 +10,7 @@ class Claim:
     # The object to change; ``instance`` is a copy of it.
     instance_ref: objects.Instance
     nodename: str
-    tracker: resource_tracker.ResourceTracker
+    tracker: Any
     def _claim_test(self, compute_node: objects.ComputeNode, limits: Any = ...) -> None: ...
     def abort(self) -> None: ...
 
