@@ -60,7 +60,7 @@ class TestInventory(PromisesTestCase):
         self.assertEqual(2 ** 28, told[shares.RESOURCE_CLASS]['total'])
         self.boot(self.make_flavor(90, 256))
         self.assertEqual(256 * bandwidth.to_bandwidth(90, 100),
-                         self.promised_on('host2'))
+                         self.allocated_on('host2'))
 
 
 class TestPromises(PromisesTestCase):
@@ -96,7 +96,7 @@ class TestPromises(PromisesTestCase):
         server = self.boot(self.make_flavor(50, 2), az='nova:host1')
         self._resize_server(server, self.make_flavor(25, 4))
         self.assertEqual([2 * HALF, 2 * HALF],
-                         [self.promised_on(host) for host in self.computes])
+                         [self.allocated_on(host) for host in self.computes])
         self._revert_resize(server)
         self.assert_settled(server)
 
@@ -182,7 +182,7 @@ class TestReconfiguredHost(PromisesTestCase):
         self.server = self.boot(self.flavor, az='nova:host1')
 
     def assert_kept_and_no_more(self):
-        self.assertEqual(4 * HALF, self.promised_on('host1'))
+        self.assertEqual(4 * HALF, self.allocated_on('host1'))
         self.boot(self.make_flavor(1, 1), az='nova:host1', state='ERROR')
         self._reboot_server(self.server, hard=True)
         self.assert_settled(self.server)
@@ -206,7 +206,7 @@ class TestReconfiguredHost(PromisesTestCase):
         self._migrate_server(self.server)
         self._confirm_resize(self.server)
         self.assert_settled(self.server)
-        self.assertEqual(0, self.promised_on('host1'))
+        self.assertEqual(0, self.allocated_on('host1'))
 
     def test_and_back_while_the_move_is_not_confirmed(self):
         self._migrate_server(self.server)
@@ -240,7 +240,7 @@ class TestTwoSchedulers(PromisesTestCase):
             states = self.ended(servers)
         self.assertEqual(['ACTIVE', 'ERROR'], states)
         self.assertEqual(4 * bandwidth.to_bandwidth(60, 100),
-                         self.promised_on('host1'))
+                         self.allocated_on('host1'))
 
     def ended(self, servers):
         def states():

@@ -96,7 +96,7 @@ class TestResize(InPlaceTestCase):
         self.assert_runs_on()
         self.assert_applied(20, 20, 0, 0)
         self.assert_ledgers([50, 50, 0, 0], [0] * 4)
-        self.assertEqual(bandwidth.BW_UNIT, self.promised_on('host1'))
+        self.assertEqual(bandwidth.BW_UNIT, self.allocated_on('host1'))
         self.assert_audited()
 
     def test_confirmed_it_has_the_new_only(self):

@@ -10,3 +10,8 @@ class ProviderUsageBaseTestCase(_IntegratedTestBase):
     computes: dict[str, Any]
     compute_driver: str
     microversion: str | None
+    def _wait_for_server_parameter(
+            self, server: dict[str, Any], expected_params: dict[str, Any],
+            max_retries: int = ..., **kwargs: Any) -> dict[str, Any]: ...
+    def _wait_for_migration_status(self, server: dict[str, Any],
+                                   expected_statuses: list[str]) -> dict[str, Any]: ...
