@@ -47,9 +47,9 @@ class HintTestCase(test_in_place.InPlaceTestCase):
 
     def refused(self, *args, **kwargs):
         """Run the command, which fails; return its sentence."""
-        with pytest.raises(manage_base.CommandError) as why:
+        with pytest.raises(manage_base.CommandError) as refused:
             self.set(*args, **kwargs)
-        return str(why.value)
+        return str(refused.value)
 
     def hints_of(self, server):
         spec = objects.RequestSpec.get_by_instance_uuid(

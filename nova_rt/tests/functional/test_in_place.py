@@ -37,15 +37,15 @@ class InPlaceTestCase(cloud.CloudTestCase):
         return dict(self.kernel_of(self.computes[host]).pids)
 
     def share_of(self, consumer):
-        """Return what Placement has promised of all hosts to a consumer."""
+        """Return what Placement has allocated of all hosts to a consumer."""
         allocations = self.placement.get(
             f'/allocations/{consumer}').body['allocations']
-        return sum(each['resources'].get(shares.RESOURCE_CLASS, 0)
-                   for each in allocations.values())
+        return sum(allocation['resources'].get(shares.RESOURCE_CLASS, 0)
+                   for allocation in allocations.values())
 
     def whole_of(self, server):
         """Return a server's allocations."""
-        return {where: each['resources'] for where, each in
+        return {where: allocation['resources'] for where, allocation in
                 self._get_allocations_by_server_uuid(server['id']).items()}
 
     def migration_of(self, server):
@@ -271,7 +271,7 @@ class TestWithoutRoomForBoth(InPlaceTestCase):
         other = self.boot(self.make_flavor(85, 4))
         self.assert_settled(self.server, other)
 
-    def test_on_a_host_that_offers_less_than_promised_nothing_is_changed(
+    def test_on_a_host_that_offers_less_than_allocated_nothing_is_changed(
             self):
         self.start('host1', (bandwidth.BW_UNIT // 5,) * 4)
         self.api.post_server_action(self.server['id'], {

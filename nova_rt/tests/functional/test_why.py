@@ -45,7 +45,7 @@ class TestWhy(cloud.CloudTestCase):
             share, whole, pcpus = told[host]
             self.assertEqual(
                 ('CUSTOM_RT_SHARE', '160%', '140%', '20%'),
-                tuple(share[each] for each in (
+                tuple(share[column] for column in (
                     'what', 'needed', 'left', 'missing')))
             self.assertIn('0 of 4 have that much left', whole['why'])
             self.assertEqual(('pCPU 0-3', '5%'),

@@ -91,8 +91,10 @@ class Context:
     global_id = 'req-1'
 
 
-def shared_out(*answers, server=payload(host=of_host(20)),
-               move=payload(host=of_host(30))):
+SERVER, MOVE = payload(host=of_host(20)), payload(host=of_host(30))
+
+
+def shared_out(*answers, server=SERVER, move=MOVE):
     client = Client(*answers, server=server, move=move)
     placement = allocations.PlacementClient(Context(), client)
     placement.share_out(HOST, 'server', 50, 'move', 0)

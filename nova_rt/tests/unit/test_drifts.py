@@ -119,13 +119,13 @@ def test_a_move_within_the_host_holds_twice():
     ({}, drifts.Kind.PLACEMENT_LACKS),
     ({'web': HALF}, drifts.Kind.PLACEMENT_LACKS),
     ({'web': 3 * HALF}, drifts.Kind.PLACEMENT_EXCEEDS)])
-def test_a_promise_that_is_not_the_reservation(has, kind):
+def test_an_allocation_that_is_not_the_reservation(has, kind):
     placement = drifts.Placement(4 * bandwidth.BW_UNIT, has)
     drift = the_only(compared(placement=placement), kind)
     assert 'its reservation is 100% of a CPU' in drift.sentence
 
 
-def test_a_promise_to_a_server_without_a_reservation():
+def test_an_allocation_of_a_server_without_a_reservation():
     plain = drifts.Server('plain', allocations={'plain': 0})
     placement = drifts.Placement(
         4 * bandwidth.BW_UNIT, {'web': 2 * HALF, 'plain': HALF})
@@ -133,7 +133,7 @@ def test_a_promise_to_a_server_without_a_reservation():
              drifts.Kind.PLACEMENT_EXCEEDS)
 
 
-def test_a_promise_that_nova_is_changing_is_not_judged():
+def test_an_allocation_that_nova_is_changing_is_not_judged():
     assert compared(changed(allocations=None),
                   placement=drifts.Placement(4 * bandwidth.BW_UNIT, {})) == []
 
