@@ -66,7 +66,7 @@ def _real() -> list[float]:
         problems = cloud.down()
     if problems:
         raise StackError(' '.join(problems))
-    return [float(each) for each in _SPAWNED.findall(log)]
+    return [float(seconds) for seconds in _SPAWNED.findall(log)]
 
 
 def _flavor(client: session.Session) -> str:
@@ -108,7 +108,7 @@ def _wait(client: session.Session, server: str, status: str) -> None:
 class _Fixtures(functional.CloudTestCase):
     """Nova's fixtures with our services on a fake driver."""
 
-    def runTest(self):
+    def runTest(self) -> None:
         """Nothing: the fixtures are wanted, not a test."""
 
 
