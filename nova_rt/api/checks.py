@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request to nova-api asks for, and whether that can be.
+"""Checks of the reservation that a request to nova-api asks for.
 
 Each check takes the caller's request context, the decoded body and what the
-path names; it returns when nothing is wrong or when Nova will find the fault
-itself. Each raises nova_rt.reservation.InvalidReservationError for what nova-rt
-refuses, and lets errors of Nova's lookups through.
+path names. It returns if nothing is wrong, or if Nova will find the fault itself;
+it raises nova_rt.reservation.InvalidReservationError for what nova-rt refuses, and
+lets the errors of Nova's lookups through.
 
 Flavors are looked up with the caller's own context, as Nova does, and the
-caller's policy is asked first: the answer tells nobody of a flavor or a
-server that he may not see.
+caller's policy is asked first: no answer tells callers of a flavor or a server
+that they may not see.
 """
 
 from collections.abc import Mapping

@@ -29,8 +29,8 @@ class ReservationValidator(base.ExtraSpecValidator):
         """
         try:
             reservation.check_extra_spec(name, value)
-        except reservation.InvalidReservationError as error:
-            raise exception.ValidationError(str(error)) from error
+        except reservation.InvalidReservationError as exc:
+            raise exception.ValidationError(str(exc)) from exc
 
 
 def register() -> list[base.ExtraSpecValidator]:

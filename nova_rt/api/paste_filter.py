@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The WSGI filter that refuses reservations that cannot be, with HTTP 400.
+"""The WSGI filter that refuses invalid reservations, with HTTP 400.
 
 In api-paste.ini it stands last, just before ``osapi_compute_app_v21``::
 
     [filter:rt_reservations]
     use = egg:nova-rt#rt_reservations
 
-It judges only what it is sure of. Everything else, malformed requests and a
-database that is away among it, goes on to Nova, which answers as it does.
+It refuses only what it is sure of. Everything else, malformed requests and an
+unreachable database included, goes on to Nova, which answers as it always does.
 """
 
 from collections.abc import Callable
@@ -65,17 +65,18 @@ class ReservationFilter:
     def __init__(self, application: Any) -> None:
         self._application = application
 
-    @webob.dec.wsgify(RequestClass=wsgi.Request)
+    # WebOb ships no types.
+    @webob.dec.wsgify(RequestClass=wsgi.Request)  # type: ignore[untyped-decorator]
     def __call__(self, request: wsgi.Request) -> Any:
         """Answer one request; the WSGI application itself."""
         try:
             _check(request)
-        except reservation.InvalidReservationError as error:
-            LOG.info('Refused: %s', error)
+        except reservation.InvalidReservationError as exc:
+            LOG.info('Refused: %s', exc)
             return wsgi.Fault(webob.exc.HTTPBadRequest(
-                explanation=str(error)))
-        except _LEFT_TO_NOVA as error:
-            LOG.info('Not checked, left to Nova: %s', error)
+                explanation=str(exc)))
+        except _LEFT_TO_NOVA as exc:
+            LOG.info('Not checked, left to Nova: %s', exc)
         return self._application
 
 

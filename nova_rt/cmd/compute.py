@@ -10,9 +10,8 @@ import sys  # noqa: E402
 
 from nova.cmd import compute  # noqa: E402
 
-from nova_rt import signatures  # noqa: E402
+from nova_rt import errors  # noqa: E402
 from nova_rt.compute import hooks  # noqa: E402
-from nova_rt.virt import host  # noqa: E402
 
 
 def main() -> None:
@@ -20,5 +19,5 @@ def main() -> None:
     try:
         hooks.install()
         compute.main()
-    except (signatures.UnknownNovaError, host.UnavailableError) as why:
-        sys.exit(f'nova-rt-compute: {why}')
+    except errors.NovaRTError as exc:
+        sys.exit(f'nova-rt-compute: {exc}')

@@ -5,10 +5,12 @@ A command is a class of cliff's, named in the entry points ``nova_rt.manage``;
 there is one module for each noun. It is configured as nova-manage is.
 """
 
+import argparse
 from collections.abc import Sequence
 import importlib.metadata
 import logging
 import sys
+from typing import Any
 
 from cliff import app
 from cliff import command
@@ -34,7 +36,10 @@ class Manage(app.App):
             command_manager=commandmanager.CommandManager(COMMANDS),
             deferred_help=True)
 
-    def build_option_parser(self, description, version, argparse_kwargs=None):
+    def build_option_parser(
+            self, description: str | None, version: str | None,
+            argparse_kwargs: dict[str, Any] | None = None,
+            ) -> argparse.ArgumentParser:
         """Add the options that name nova.conf, spelt as nova-manage's."""
         parser = super().build_option_parser(
             description, version, argparse_kwargs)
@@ -45,7 +50,7 @@ class Manage(app.App):
         return parser
 
     def configure_logging(self) -> None:
-        """Leave out what oslo.db says of an error that we tell in a sentence."""
+        """Leave out what oslo.db logs of an error that a sentence reports."""
         super().configure_logging()
         if not self.options.verbose_level:
             logging.getLogger('oslo_db').setLevel(logging.CRITICAL)
@@ -55,11 +60,11 @@ class Manage(app.App):
         try:
             manage_base.read_nova_conf(
                 self.options.config_file, self.options.config_dir)
-        except cfg.Error as why:
+        except cfg.Error as exc:
             raise manage_base.CommandError(
-                f'The configuration cannot be read: {why}') from None
+                f'The configuration cannot be read: {exc}') from None
 
-    def interact(self) -> int:
+    def interact(self) -> int:  # type: ignore[override]  # cliff returns it as the status
         """Show the help where cliff would start a shell."""
         self.parser.print_help()
         return 2

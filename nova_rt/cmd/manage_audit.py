@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-rt-manage audit: does everybody say the same of this host?"""
+"""nova-rt-manage audit: do kernel, ledger, Nova and Placement agree?"""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-import contextlib
+from typing import TYPE_CHECKING
 
 from cliff import lister
 
 from nova_rt.cmd import manage_base
 
+if TYPE_CHECKING:
+    from nova_rt.audit import auditor
+
 _COLUMNS = ('kind', 'subject', 'sentence', 'repair')
 
 
-class Audit(lister.Lister):
+class Audit(manage_base.Explained, lister.Lister):
     """Compare what kernel, ledger, Nova and Placement say of this compute host.
 
     Run it on the compute host, as root, with the configuration of
@@ -33,7 +36,7 @@ class Audit(lister.Lister):
             '--heal', action='store_true', help='repair what can be repaired')
         parser.add_argument(
             '--pause', type=_seconds, default=2, metavar='SECONDS',
-            help='look again after this, and tell only what stayed (default: '
+            help='look again after this, and report only what stayed (default: '
                  '%(default)s)')
         return parser
 
@@ -41,22 +44,22 @@ class Audit(lister.Lister):
         """Return 1 if something differs and is not repaired."""
         return super().run(parsed_args) or int(bool(self._left))
 
-    def take_action(self, parsed_args: argparse.Namespace):
+    def take_action(self, parsed_args: argparse.Namespace) -> manage_base.Rows:
         """Return a row for each drift."""
         return _COLUMNS, list(self._rows(parsed_args))
 
-    def _rows(self, parsed_args: argparse.Namespace) -> Iterator[tuple]:
-        with _explained():
-            auditor = _auditor()
-            for drift in auditor.look_twice(parsed_args.pause):
-                repair = f'--heal {drift.remedy}' if drift.remedy else ''
-                failed = True
-                if parsed_args.heal and drift.remedy:
-                    why_not = auditor.heal(drift)
-                    failed = bool(why_not)
-                    repair = f'failed: {why_not}' if failed else 'done'
-                self._left += failed
-                yield drift.kind.value, drift.subject, drift.sentence, repair
+    def _rows(self, parsed_args: argparse.Namespace,
+              ) -> Iterator[tuple[str, str, str, str]]:
+        host = _auditor()
+        for drift in host.look_twice(parsed_args.pause):
+            repair = f'--heal {drift.remedy}' if drift.remedy else ''
+            failed = True
+            if parsed_args.heal and drift.remedy:
+                reason = host.heal(drift)
+                failed = bool(reason)
+                repair = f'failed: {reason}' if failed else 'done'
+            self._left += failed
+            yield drift.kind.value, drift.subject, drift.sentence, repair
 
 
 def _seconds(text: str) -> float:
@@ -70,7 +73,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _auditor():
+def _auditor() -> auditor.Auditor:
     """Return the auditor of this machine."""
     from nova import context
     from nova import objects
@@ -89,33 +92,3 @@ def _auditor():
     (node,) = objects.ComputeNodeList.get_all_by_host(admin, conf.host)
     return auditor.Auditor(admin, node, reservations,
                            lambda: containers.running(conf))
-
-
-@contextlib.contextmanager
-def _explained():
-    """Say in a sentence who did not answer.
-
-    :raises CommandError: in place of what was raised
-    """
-    from keystoneauth1 import exceptions as ks_exc
-    from nova import exception
-    import oslo_messaging
-
-    from nova_rt.virt import containers
-    from nova_rt.virt import host
-
-    try:
-        yield
-    except (host.UnavailableError, containers.UnreachableError) as why:
-        raise manage_base.CommandError(str(why)) from None
-    except exception.ComputeHostNotFound as why:
-        raise manage_base.CommandError(
-            f'{why.format_message()} Run this on a compute host, with the '
-            'nova.conf of nova-rt-compute.') from None
-    except oslo_messaging.MessagingException as why:
-        raise manage_base.CommandError(
-            f'Nova cannot be asked ({type(why).__name__}): check '
-            'transport_url, and that nova-conductor runs.') from None
-    except (ks_exc.ClientException,
-            exception.ResourceProviderAllocationRetrievalFailed) as why:
-        raise manage_base.CommandError(f'Placement cannot be asked: {why}') from None

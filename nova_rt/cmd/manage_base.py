@@ -2,6 +2,7 @@
 """What the commands of nova-rt-manage have in common."""
 
 import argparse
+import contextlib
 import os
 import uuid
 
@@ -12,13 +13,54 @@ from nova import monkey_patch
 os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
 monkey_patch.patch(backend='threading')
 
+from collections.abc import Iterator  # noqa: E402
 from collections.abc import Sequence  # noqa: E402
 
+from cliff import command  # noqa: E402
+
 from nova_rt import errors  # noqa: E402
+from nova_rt import wording  # noqa: E402
+
+# What a command returns for cliff to print: the columns, and a row each.
+Rows = tuple[tuple[str, ...], list[tuple[object, ...]]]
 
 
 class CommandError(errors.NovaRTError):
     """A command cannot do its work; the message is one sentence for people."""
+
+
+class Explained(command.Command):
+    """A command whose failures are told in a sentence.
+
+    It comes before cliff's class among the bases.
+    """
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command.
+
+        :raises CommandError: in place of what :mod:`nova_rt.cmd.sentences` knows
+        """
+        with explained(getattr(parsed_args, 'server', '')):
+            return super().run(parsed_args)
+
+
+@contextlib.contextmanager
+def explained(server: str = '') -> Iterator[None]:
+    """Replace what :mod:`nova_rt.cmd.sentences` knows by its sentence.
+
+    :param server: the id of the server that a command is about
+    :raises CommandError: in place of what was raised
+    """
+    try:
+        yield
+    except Exception as exc:
+        # Late: "--help" should not wait for Nova.
+        from nova_rt.cmd import sentences
+
+        text = sentences.sentence(exc, server)
+        if text is None:
+            raise
+        raise CommandError(text) from None
 
 
 def read_nova_conf(files: Sequence[str] = (),
@@ -65,10 +107,4 @@ def uuid_of_server(text: str) -> str:
         return str(uuid.UUID(text))
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f'{text[:40]!r} is not the id of a server') from None
-
-
-def unknown(server: str) -> str:
-    """Return what to say of a server that Nova does not know."""
-    return (f'Nova knows no server {server}: give the id that "openstack '
-            'server list --all-projects" shows.')
+            f'{wording.shown(text)} is not the id of a server') from None

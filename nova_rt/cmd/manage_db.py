@@ -16,7 +16,7 @@ _COLUMNS = ('cell', 'database', 'revision', 'state', 'problem')
 _FAILED = 'failed'
 
 
-class _EveryCell(lister.Lister):
+class _EveryCell(manage_base.Explained, lister.Lister):
     """Does something in each cell; one that fails does not stop the others."""
 
     failed = False
@@ -29,16 +29,12 @@ class _EveryCell(lister.Lister):
         """Return 1 if it failed in any cell."""
         return super().run(parsed_args) or int(self.failed)
 
-    def take_action(self, parsed_args: argparse.Namespace):
+    def take_action(self, parsed_args: argparse.Namespace) -> manage_base.Rows:
         """Return a row for each cell."""
-        try:
-            every = cells.every()
-        except problems.UnusableDatabaseError as why:
-            raise manage_base.CommandError(str(why)) from None
-        return _COLUMNS, list(self._rows(every, parsed_args))
+        return _COLUMNS, list(self._rows(cells.every(), parsed_args))
 
-    def _rows(self, every: list[cells.Cell],
-              parsed_args: argparse.Namespace) -> Iterator[tuple]:
+    def _rows(self, every: list[cells.Cell], parsed_args: argparse.Namespace,
+              ) -> Iterator[tuple[object, ...]]:
         for cell in every:
             revision, state, problem = None, _FAILED, None
             try:
@@ -46,9 +42,9 @@ class _EveryCell(lister.Lister):
                     self.work(connection, parsed_args)
                     revision = history.revision(connection)
                 state = _state(revision)
-            except (problems.UnusableDatabaseError, *problems.DATABASE_ERRORS) as why:
+            except (problems.UnusableDatabaseError, *problems.DATABASE_ERRORS) as exc:
                 self.failed = True
-                problem = f'Cell {cell.name}: {problems.sentence(why)}.'
+                problem = f'Cell {cell.name}: {problems.sentence(exc)}.'
             yield cell.name, cell.shown, revision, state, problem
 
 

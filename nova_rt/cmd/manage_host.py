@@ -7,11 +7,12 @@ import dataclasses
 from cliff import lister
 import nova.conf
 
+from nova_rt.cmd import manage_base
 from nova_rt.virt import host
 from nova_rt.virt.cgroup.doctor import finding
 
 
-class Probe(lister.Lister):
+class Probe(manage_base.Explained, lister.Lister):
     """Tell how this machine's kernel takes reservations, and what is wrong.
 
     Run it on a compute host, as root. The first row names the dialect. The
@@ -26,9 +27,11 @@ class Probe(lister.Lister):
         """Return 1 if something is wrong."""
         return super().run(parsed_args) or int(self.wrong)
 
-    def take_action(self, parsed_args: argparse.Namespace):
+    def take_action(self, parsed_args: argparse.Namespace) -> manage_base.Rows:
         """Return a row for each thing that was looked at."""
         findings = host.examine(nova.conf.CONF)
-        self.wrong = any(each.verdict == finding.WRONG for each in findings)
-        return (tuple(each.name for each in dataclasses.fields(finding.Finding)),
-                [dataclasses.astuple(each) for each in findings])
+        self.wrong = any(
+            found.verdict == finding.WRONG for found in findings)
+        columns = tuple(
+            field.name for field in dataclasses.fields(finding.Finding))
+        return columns, [dataclasses.astuple(found) for found in findings]

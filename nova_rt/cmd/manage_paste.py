@@ -33,13 +33,13 @@ class _Change(command.Command):
             after = type(self).change(before)
             if after != before:
                 _replace(path, after)
-        except paste_ini.NoPipelineError as why:
+        except paste_ini.NoPipelineError as exc:
             raise manage_base.CommandError(
-                f'{path} was left as it is. {why}') from None
-        except (OSError, UnicodeError) as why:
+                f'{path} was left as it is. {exc}') from None
+        except (OSError, UnicodeError) as exc:
             raise manage_base.CommandError(
                 f'{path} could not be changed: '
-                f'{getattr(why, "strerror", None) or why}.') from None
+                f'{getattr(exc, "strerror", None) or exc}.') from None
 
 
 class Add(_Change):

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 
 from cliff import show
 
@@ -14,7 +13,7 @@ from nova_rt.cmd import manage_base
 _COLUMNS = ('server', 'runtime_us', 'period_us', 'vcpus')
 
 
-class Set(show.ShowOne):
+class Set(manage_base.Explained, show.ShowOne):
     """Give a server another runtime or period while it runs, by its hint.
 
     A flavor does not change what a hint says, and Nova has no operation that
@@ -36,7 +35,8 @@ class Set(show.ShowOne):
                             help='the period')
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace):
+    def take_action(self, parsed_args: argparse.Namespace,
+                    ) -> tuple[tuple[str, ...], tuple[object, ...]]:
         """Return what the server has now."""
         # Late: "--help" should not wait for Nova.
         from nova import context
@@ -46,10 +46,9 @@ class Set(show.ShowOne):
         from nova_rt.compute import hint_update
 
         cap = bandwidth.fraction_to_bandwidth(nova.conf.CONF.rt.cap)
-        with _explained(parsed_args.server):
-            has = hint_update.change(
-                context.get_admin_context(), parsed_args.server,
-                _times(parsed_args), cap)
+        has = hint_update.change(
+            context.get_admin_context(), parsed_args.server,
+            _times(parsed_args), cap)
         return _COLUMNS, (parsed_args.server, has.runtime_us, has.period_us,
                           has.vcpus)
 
@@ -59,35 +58,3 @@ def _times(parsed_args: argparse.Namespace) -> reservation.Times:
              reservation.PERIOD: parsed_args.period_us}
     return reservation.times_from_hints({
         name: value for name, value in given.items() if value is not None})
-
-
-@contextlib.contextmanager
-def _explained(server: str):
-    """Say in a sentence what is wrong.
-
-    :raises CommandError: in place of what was raised
-    """
-    from nova import exception
-    import oslo_messaging
-
-    from nova_rt.compute import hint_update
-    from nova_rt.db import problems
-
-    try:
-        yield
-    except (hint_update.RefusedError, reservation.InvalidReservationError) as why:
-        raise manage_base.CommandError(str(why)) from None
-    except exception.NotFound:
-        raise manage_base.CommandError(manage_base.unknown(server)) from None
-    except exception.UnexpectedTaskStateError:
-        raise manage_base.CommandError(
-            'Another operation on the server was faster: run this again.'
-        ) from None
-    except problems.DATABASE_ERRORS as trouble:
-        raise manage_base.CommandError(
-            f'A database cannot be asked: {problems.sentence(trouble)}.'
-        ) from None
-    except oslo_messaging.MessagingException as trouble:
-        raise manage_base.CommandError(
-            f'Nova cannot be asked ({type(trouble).__name__}): check '
-            'transport_url, and run this again.') from None

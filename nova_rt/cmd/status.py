@@ -45,8 +45,8 @@ class Checks(upgradecheck.UpgradeCommands):
 
         try:
             hooks.check()
-        except signatures.UnknownNovaError as why:
-            return _result(upgradecheck.Code.FAILURE, str(why))
+        except signatures.UnknownNovaError as exc:
+            return _result(upgradecheck.Code.FAILURE, str(exc))
         return _result(upgradecheck.Code.SUCCESS)
 
     def columns(self) -> upgradecheck.Result:
@@ -58,9 +58,9 @@ class Checks(upgradecheck.UpgradeCommands):
                 with cell.connection() as connection:
                     if history.revision(connection) != history.head():
                         old.append(cell.name)
-        except (problems.UnusableDatabaseError, *problems.DATABASE_ERRORS) as why:
+        except (problems.UnusableDatabaseError, *problems.DATABASE_ERRORS) as exc:
             return _result(
-                upgradecheck.Code.FAILURE, f'{problems.sentence(why)}.')
+                upgradecheck.Code.FAILURE, f'{problems.sentence(exc)}.')
         if old:
             return _result(
                 upgradecheck.Code.WARNING,
@@ -75,13 +75,13 @@ class Checks(upgradecheck.UpgradeCommands):
         try:
             text = path.read_text()
             missing = paste_ini.added(text) != text
-        except OSError as why:
+        except OSError as exc:
             return _result(
                 upgradecheck.Code.WARNING,
-                f'{path} cannot be read: {why.strerror}. Run this where '
+                f'{path} cannot be read: {exc.strerror}. Run this where '
                 'nova-api is.')
-        except paste_ini.NoPipelineError as why:
-            return _result(upgradecheck.Code.WARNING, f'{path}: {why}')
+        except paste_ini.NoPipelineError as exc:
+            return _result(upgradecheck.Code.WARNING, f'{path}: {exc}')
         if missing:
             return _result(
                 upgradecheck.Code.WARNING,
@@ -98,8 +98,8 @@ class Checks(upgradecheck.UpgradeCommands):
                 f'[filter_scheduler] enabled_filters has no {FILTER}: '
                 'Placement is not asked for shares, and servers are built in '
                 'vain. Look at the nova.conf of nova-scheduler.')
-        if not any(each.endswith(f'.{FILTER}')
-                   for each in conf.available_filters):
+        if not any(name.endswith(f'.{FILTER}')
+                   for name in conf.available_filters):
             return _result(
                 upgradecheck.Code.FAILURE,
                 f'[filter_scheduler] available_filters has no {FILTER}: '
@@ -131,8 +131,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         config.parse_args(
             ['nova-rt-status', *(sys.argv[1:] if argv is None else argv)],
             configure_db=False, prog='nova-rt-status')
-    except (cfg.Error, OSError) as why:
-        print(f'The configuration cannot be read: {why}', file=sys.stderr)
+    except (cfg.Error, OSError) as exc:
+        print(f'The configuration cannot be read: {exc}', file=sys.stderr)
         return 255
     return upgradecheck.run(conf)
 

@@ -8,7 +8,7 @@ from nova_rt import errors
 
 
 class UnusableDatabaseError(errors.NovaRTError):
-    """A database cannot be used as wanted; says what is wrong, what to do."""
+    """A database cannot be used; says what is wrong, and what to do."""
 
 
 # What SQLAlchemy and oslo.db raise; ImportError, as a driver may be missing.
@@ -60,19 +60,18 @@ def sentence(error: Exception) -> str:
     if isinstance(error, (exc.NoSuchModuleError, ImportError)):
         return f'no driver for this database is installed ({error})'
     if isinstance(error, exc.ArgumentError):
-        return ('the connection is no database URL: write one such as '
+        return ('the connection is not a database URL: write one such as '
                 'mysql+pymysql://user:password@host/nova')
     if isinstance(error, oslo_exception.DBError) and error.inner_exception:
         return sentence(error.inner_exception)
     if not isinstance(error, exc.DBAPIError) or error.orig is None:
         return str(error).rstrip('.')
-    return f'{_advice(error)} ({_first_line(error.orig)})'
+    return f'{_advice(error, error.orig)} ({_first_line(error.orig)})'
 
 
-def _advice(error: exc.DBAPIError) -> str:
-    text = str(error.orig)
-    code = getattr(error.orig, 'pgcode', None) or next(
-        iter(error.orig.args), None)
+def _advice(error: exc.DBAPIError, origin: BaseException) -> str:
+    text = str(origin)
+    code = getattr(origin, 'pgcode', None) or next(iter(origin.args), None)
     for codes, advice in _SENTENCES:
         if code in codes:
             return advice

@@ -39,10 +39,11 @@ class HintTestCase(test_in_place.InPlaceTestCase):
     def set(self, runtime_us=None, period_us=None, server=None):
         """Run the command; return what it prints."""
         command = manage_reservation.Set(None, None)
-        columns, row = command.take_action(argparse.Namespace(
-            server=(server or self.server)['id'],
-            runtime_us=runtime_us and str(runtime_us),
-            period_us=period_us and str(period_us)))
+        server_id = (server or self.server)['id']
+        with manage_base.explained(server_id):
+            columns, row = command.take_action(argparse.Namespace(
+                server=server_id, runtime_us=runtime_us and str(runtime_us),
+                period_us=period_us and str(period_us)))
         return dict(zip(columns, row, strict=True))
 
     def refused(self, *args, **kwargs):
@@ -171,7 +172,7 @@ class TestRefusals(HintTestCase):
         away = db_exc.CantStartEngineError('No sql_connection is set')
         with mock.patch.object(objects.InstanceMapping, 'get_by_instance_uuid',
                                side_effect=away):
-            self.assertEqual('A database cannot be asked: No sql_connection '
+            self.assertEqual('A database cannot be read: No sql_connection '
                              'is set.', self.refused(60_000))
 
     def test_a_server_that_nova_does_not_know_is_one_sentence(self):

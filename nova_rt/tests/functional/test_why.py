@@ -96,5 +96,5 @@ class TestWhy(cloud.CloudTestCase):
         with (mock.patch('nova_rt.explain.collect.request_of', side_effect=away),
               pytest.raises(manage_base.CommandError) as why):
             self.why({'id': 'any'})
-        self.assertIn('A database cannot be read: the connection is no '
+        self.assertIn('A database cannot be read: the connection is not a '
                       'database URL', str(why.value))

@@ -131,7 +131,7 @@ def test_a_wrong_address_is_said_and_its_password_is_not(
 def test_an_address_that_is_none_is_said(deployment):
     with cell1_at(deployment, 'somewhere'):
         done = deployment.rt('db', 'upgrade')
-    assert 'is no database URL: write one such as' in problems(done)['cell1']
+    assert 'is not a database URL: write one such as' in problems(done)['cell1']
 
 
 def test_no_cell_and_no_api_database_are_one_sentence_each(deployment):
