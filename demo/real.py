@@ -14,7 +14,7 @@ from demo.shell import progress
 from demo.shell import say
 from demo.shell import step
 from nova_rt.virt.cgroup import dialect
-from nova_rt.virt.cgroup import tree
+from nova_rt.virt.cgroup import errors
 from stack import host
 from stack.cloud import Cloud
 from stack.errors import StackError
@@ -38,7 +38,7 @@ def why_not() -> str:
         return str(why)
     try:
         found = kernel.spoken()
-    except (tree.KernelRefusalError, tree.MissingControlFileError) as why:
+    except errors.CgroupError as why:
         return str(why)
     if found is None:
         return 'This kernel has no real-time control groups.'

@@ -21,12 +21,12 @@ from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.virt import containers
 from nova_rt.virt import host as virt_host
-from nova_rt.virt.cgroup import tree as cgroup_tree
+from nova_rt.virt.cgroup import errors as cgroup_errors
 
 LOG = logging.getLogger(__name__)
 
-_NOT_HEALED = (exception.NovaException, report.Retry, cgroup_tree.KernelRefusalError,
-               cgroup_tree.MissingControlFileError, ProcessLookupError)
+_NOT_HEALED = (exception.NovaException, report.Retry, cgroup_errors.CgroupError,
+               ProcessLookupError)
 
 
 class Auditor:
@@ -56,7 +56,7 @@ class Auditor:
         """
         told = self._told()
         self._containers = self._running()
-        kernel = self._reservations.look(
+        kernel = self._reservations.survey(
             {uuid: each.pid for uuid, each in self._containers.items()})
         servers = collect.servers_on(self._context, self._here)
         self._servers = {each.uuid: each for each in servers}
@@ -110,7 +110,7 @@ class Auditor:
         return True
 
     def _settle(self, drift: drifts.Drift) -> bool:
-        self._reservations.settle_all()
+        self._reservations.take_back_all()
         return True
 
     def _note_claim(self, drift: drifts.Drift) -> bool:

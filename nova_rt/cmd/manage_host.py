@@ -7,7 +7,7 @@ import dataclasses
 from cliff import lister
 import nova.conf
 
-from nova_rt.virt import host
+from nova_rt.virt import this_host
 from nova_rt.virt.cgroup.doctor import finding
 
 
@@ -28,7 +28,7 @@ class Probe(lister.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace):
         """Return a row for each thing that was looked at."""
-        findings = host.examine(nova.conf.CONF)
+        findings = this_host.examine(nova.conf.CONF)
         self.wrong = any(each.verdict == finding.WRONG for each in findings)
         return (tuple(each.name for each in dataclasses.fields(finding.Finding)),
                 [dataclasses.astuple(each) for each in findings])

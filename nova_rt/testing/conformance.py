@@ -13,8 +13,8 @@ import pytest
 
 from nova_rt import bandwidth
 from nova_rt.virt.cgroup import budget
+from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup import hierarchy
-from nova_rt.virt.cgroup import tree as cgroup_tree
 
 
 class Playground:
@@ -60,7 +60,7 @@ class Playground:
     def refuses(self, number, group, *times):
         """Assert that the kernel refuses a budget, and changes nothing."""
         before = self.dialect.read(group)
-        with pytest.raises(cgroup_tree.KernelRefusalError) as refusal:
+        with pytest.raises(errors.KernelRefusalError) as refusal:
             self.write(group, *times)
         assert errno.errorcode[refusal.value.errno] == errno.errorcode[number]
         assert 'see the kernel log' not in str(refusal.value)
@@ -125,7 +125,7 @@ class Conformance:
 
     def test_a_period_of_0_and_what_is_no_number_are_refused(self, playground):
         playground.refuses(errno.EINVAL, playground.top, 0, 0)
-        with pytest.raises(cgroup_tree.KernelRefusalError) as refusal:
+        with pytest.raises(errors.KernelRefusalError) as refusal:
             playground.tree.write(
                 playground.top, playground.dialect.files[0], 'many')
         assert refusal.value.errno == errno.EINVAL
@@ -151,7 +151,7 @@ class Conformance:
         playground.write(playground.top, 20_000)
         playground.write(one, 20_000)
         playground.tree.remove(one)
-        with pytest.raises(cgroup_tree.MissingControlFileError, match='has gone'):
+        with pytest.raises(errors.MissingControlFileError, match='has gone'):
             playground.write(one, 1_000)
         eventually(lambda: playground.write(two, 20_000))
 
@@ -181,7 +181,7 @@ class Conformance:
         groups = hierarchy.Hierarchy(playground.dialect)
         groups.apply(one, playground.of(10_000))
         before = playground.dialect.read(playground.top)
-        with pytest.raises(cgroup_tree.KernelRefusalError):
+        with pytest.raises(errors.KernelRefusalError):
             groups.apply(two, playground.of(980_000))
         assert playground.dialect.read(playground.top) == before
         assert set(playground.dialect.read(two).runtimes_us) == {0}
@@ -192,7 +192,7 @@ def eventually(action, tries=100):
     while True:
         try:
             return action()
-        except cgroup_tree.KernelRefusalError:
+        except errors.KernelRefusalError:
             tries -= 1
             if not tries:
                 raise

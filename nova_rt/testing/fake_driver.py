@@ -18,7 +18,7 @@ from nova_rt.virt import containers
 from nova_rt.virt import host as virt_host
 from nova_rt.virt import inventory
 from nova_rt.virt.cgroup import detect
-from nova_rt.virt.cgroup import tree
+from nova_rt.virt.cgroup import errors
 
 PCPUS = 4
 CAP = bandwidth.fraction_to_bandwidth(0.95)
@@ -133,7 +133,7 @@ class FakeContainerDriver(fake.FakeDriver):
     def _change(self, pid, holding):
         try:
             self.reservations.apply(pid, holding)
-        except tree.KernelRefusalError as why:
+        except errors.KernelRefusalError as why:
             raise exception.ResizeError(reason=str(why)) from None
         self._copies[pid] = holding
 
@@ -161,7 +161,7 @@ class FakeContainerDriver(fake.FakeDriver):
         self.kernel.start(pid, f'machine/{instance.uuid}')
         try:
             self.reservations.apply(pid, holding)
-        except tree.KernelRefusalError as why:
+        except errors.KernelRefusalError as why:
             self._stop(instance)
             raise exception.InstanceDeployFailure(reason=str(why)) from None
 
@@ -176,7 +176,7 @@ class FakeContainerDriver(fake.FakeDriver):
                 if of == group]
         for pid in pids:
             self.kernel.stop(pid)
-            self.reservations.settle(group)
+            self.reservations.take_back(group)
         return bool(pids)
 
     def _note_end(self, instance):

@@ -12,6 +12,7 @@ import pathlib
 
 from nova_rt import bandwidth
 from nova_rt.virt.cgroup import dialect
+from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup import tree
 
 ROOT_LIMIT = (950_000, 1_000_000)
@@ -136,7 +137,7 @@ class FakeKernel(tree.CgroupTree):
         self.refuse_next = None
         number = refused or self._change(group, name, text)
         if number:
-            raise self.refused(group, name, text, number)
+            raise errors.kernel_refusal(group, name, text, number)
 
     def _files(self) -> set[str]:
         files = {dialect.PERIOD, dialect.RUNTIME}

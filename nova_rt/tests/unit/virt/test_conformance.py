@@ -4,7 +4,7 @@
 import pytest
 
 from nova_rt.testing import conformance
-from nova_rt.testing import fake_faces
+from nova_rt.testing import fake_hcbs
 from nova_rt.testing import fake_kernel
 from nova_rt.virt.cgroup import detect
 
@@ -12,8 +12,8 @@ TOP = 'playground'
 KERNELS = {
     'rt-group': lambda: fake_kernel.FakeKernel(),
     'hcbs-multi': lambda: fake_kernel.FakeKernel(multi=True),
-    'hcbs-list': lambda: fake_faces.FakeListKernel(),
-    'hcbs-max': lambda: fake_faces.FakeMaxKernel(),
+    'hcbs-list': lambda: fake_hcbs.FakeListKernel(),
+    'hcbs-max': lambda: fake_hcbs.FakeMaxKernel(),
 }
 
 

@@ -9,14 +9,16 @@ import pytest
 from nova_rt import bandwidth
 from nova_rt import conf
 from nova_rt.cmd import manage_host
-from nova_rt.testing import fake_faces
+from nova_rt.testing import fake_hcbs
 from nova_rt.testing import fake_kernel
-from nova_rt.virt import host
+from nova_rt.virt import container_groups
+from nova_rt.virt import this_host
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import tree
 from nova_rt.virt.cgroup.doctor import examination
 from nova_rt.virt.cgroup.doctor import finding
+from nova_rt.virt.cgroup.doctor import machine
 
 CPUS = frozenset(range(4))
 CAP = bandwidth.fraction_to_bandwidth(0.9)
@@ -45,8 +47,8 @@ def debugfs(tmp_path):
 
 
 def examine(kernel, debugfs, online=CPUS, cap=CAP):
-    return examination.examine(finding.Machine(
-        kernel, CPUS, online, cap, host.MACHINE_GROUPS, debugfs))
+    return examination.examine(machine.Machine(
+        kernel, CPUS, online, cap, container_groups.MACHINE_GROUPS, debugfs))
 
 
 def said(findings, verdict):
@@ -55,8 +57,8 @@ def said(findings, verdict):
 
 
 @pytest.mark.parametrize('make', [
-    fake_kernel.FakeKernel, fake_faces.FakeListKernel,
-    fake_faces.FakeMaxKernel])
+    fake_kernel.FakeKernel, fake_hcbs.FakeListKernel,
+    fake_hcbs.FakeMaxKernel])
 def test_a_healthy_host_is_said_to_be_so_and_left_as_it_was(
         make, proc, debugfs):
     kernel = make(proc=proc)
@@ -102,7 +104,7 @@ def test_a_fair_server_that_cannot_be_seen_is_a_warning(proc, tmp_path):
 
 
 @pytest.mark.parametrize('make', [
-    fake_faces.FakeListKernel, fake_faces.FakeMaxKernel])
+    fake_hcbs.FakeListKernel, fake_hcbs.FakeMaxKernel])
 def test_a_root_group_at_0_is_wrong(make, proc, debugfs):
     kernel = make(proc=proc)
     kernel._groups[''].runtimes_us = [0] * 4
@@ -189,7 +191,7 @@ def test_options_that_make_no_sense_here_are_wrong():
     conf.register_opts(options)
     options.set_override('cpu_set', '4095', group='rt')
     options.set_override('hcbs_scheduler_available', False, group='rt')
-    findings = host.examine(options)
+    findings = this_host.examine(options)
     assert 'not online' in said(findings, finding.WRONG)['options']
     assert 'offers no reservations' in said(
         findings, finding.WARNING)['options']
@@ -199,7 +201,7 @@ def test_options_that_make_no_sense_here_are_wrong():
     (finding.OK, 0), (finding.WARNING, 0), (finding.WRONG, 1)])
 def test_the_exit_status_is_1_if_something_is_wrong(
         monkeypatch, verdict, status):
-    monkeypatch.setattr(host, 'examine', lambda options: [
+    monkeypatch.setattr(this_host, 'examine', lambda options: [
         finding.Finding('pCPUs', verdict, 'so', 'do')])
     command = manage_host.Probe(None, None)
     command.app = type('App', (), {'stdout': io.StringIO()})
