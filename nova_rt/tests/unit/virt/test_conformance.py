@@ -24,7 +24,7 @@ def playground(request):
     assert spoken.name == request.param
     kernel.make(TOP)
     # As an operator does, where a new group has no budget of its own.
-    place = conformance.Playground(spoken, TOP, 100_000)
+    place = conformance.FakePlayground(spoken, TOP, 100_000)
     place.write(TOP, 0)
     return place
 
