@@ -20,11 +20,11 @@ KERNELS = {
 @pytest.fixture(params=KERNELS)
 def playground(request):
     kernel = KERNELS[request.param]()
-    spoken = detect.detect(kernel, kernel.count)
-    assert spoken.name == request.param
+    detected = detect.detect(kernel, kernel.count)
+    assert detected.name == request.param
     kernel.make(TOP)
     # As an operator does, where a new group has no budget of its own.
-    place = conformance.FakePlayground(spoken, TOP, 100_000)
+    place = conformance.FakePlayground(detected, TOP, 100_000)
     place.write(TOP, 0)
     return place
 

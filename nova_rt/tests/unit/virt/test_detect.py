@@ -13,8 +13,8 @@ from nova_rt.virt.cgroup import tree
 
 def test_a_kernel_with_a_runtime_for_each_pcpu_speaks_hcbs_multi():
     kernel = fake_kernel.FakeKernel(count=3, multi=True)
-    spoken = detect.detect(kernel, 64)
-    assert (spoken.name, spoken.count) == ('hcbs-multi', 3)
+    detected = detect.detect(kernel, 64)
+    assert (detected.name, detected.count) == ('hcbs-multi', 3)
 
 
 def test_a_stock_kernel_speaks_rt_group():
@@ -53,8 +53,8 @@ def test_a_tree_that_cannot_be_written_is_an_error_with_advice(
 @pytest.mark.parametrize(('kernel', 'name', 'cpus'), [
     (fake_hcbs.FakeListKernel(3), 'hcbs-list', 3),
     (fake_hcbs.FakeMaxKernel(3), 'hcbs-max', 64)])
-def test_the_faces_on_version_2_are_told_apart_by_their_files(
+def test_the_dialects_on_version_2_are_distinguished_by_their_files(
         kernel, name, cpus):
-    spoken = detect.detect(kernel, 64)
-    assert (spoken.name, spoken.count) == (name, cpus)
+    detected = detect.detect(kernel, 64)
+    assert (detected.name, detected.count) == (name, cpus)
     assert list(kernel.children('')) == []

@@ -51,13 +51,13 @@ def test_a_domain_that_is_not_ours_holds_nothing():
 
 def destroy(monkeypatch, *answers):
     """Destroy a domain; return how often libvirt did, and what was taken back."""
-    asked = mock.Mock(side_effect=answers)
+    destroy_in_nova = mock.Mock(side_effect=answers)
     monkeypatch.setattr(
-        nova_driver.LibvirtDriver, '_destroy', lambda driver, instance: asked())
+        nova_driver.LibvirtDriver, '_destroy', lambda driver, instance: destroy_in_nova())
     ours = driver.RTLibvirtDriver.__new__(driver.RTLibvirtDriver)
     ours._domains = mock.Mock(group_of=lambda instance: 'group')
     ours._destroy(None)
-    return asked.call_count, ours._domains.take_back.call_args_list
+    return destroy_in_nova.call_count, ours._domains.take_back.call_args_list
 
 
 def started(refusal):

@@ -26,9 +26,9 @@ def holding(runtime_us, *pcpus):
 
 
 def host_with(kernel):
-    spoken = detect.detect(kernel, kernel.count)
-    return host.ReservationHost(spoken, shares.HostShares.empty(
-        [spoken.admitted()] * kernel.count, spoken.occupancy))
+    detected = detect.detect(kernel, kernel.count)
+    return host.ReservationHost(detected, shares.HostShares.empty(
+        [detected.admitted()] * kernel.count, detected.occupancy))
 
 
 def options(**values):
@@ -213,15 +213,15 @@ def test_a_budget_is_not_written_to_a_group_that_is_no_container_s(
     ('machine.slice/machine-lxc\\x2d7\\x2dweb.scope', '/libvirt')])
 def test_a_container_whose_processes_are_not_seen_is_known_by_its_group(
         kernel, name, inner):
-    other = name.replace('7', '77')
-    kernel.start(77, other + inner)
+    neighbour = name.replace('7', '77')
+    kernel.start(77, neighbour + inner)
     kernel.start(7, name + inner)
     kernel.pids.clear()
     machine = host_with(kernel)
     assert machine.group_of(7) == name + inner
     machine.apply(7, holding(40_000, 0))
     assert any(kernel.bandwidths(name + inner))
-    assert not any(kernel.bandwidths(other + inner))
+    assert not any(kernel.bandwidths(neighbour + inner))
 
 
 def test_a_process_outside_is_not_taken_for_a_container_of_its_number(kernel):
