@@ -77,15 +77,6 @@ def test_a_container_that_cannot_have_its_reservation_is_ended():
     ours._destroy.assert_called_once_with(mock.sentinel.instance)
 
 
-@pytest.mark.parametrize(('group', 'call'), [
-    ('machine/one', mock.call.take_back('machine/one')),
-    (None, mock.call.take_back_all())])
-def test_what_is_left_of_an_ended_container_is_taken_back(group, call):
-    reservations = mock.Mock()
-    domains.DomainReservations(mock.Mock(), reservations).take_back(group)
-    assert reservations.mock_calls == [call]
-
-
 def test_a_container_whose_group_vanishes_meanwhile_is_ended(monkeypatch):
     gone = (LibvirtError(38, errno.ENOENT), LibvirtError(38, errno.ENODEV))
     assert destroy(monkeypatch, *gone, None) == (3, [mock.call('group')])
