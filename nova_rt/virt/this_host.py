@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """This machine, as its options and its kernel have it."""
 
-from nova import exception
-from nova.virt import hardware
 from oslo_config import cfg
 from oslo_log import log as logging
 
@@ -96,10 +94,7 @@ def _usable_pcpus(cpu_set: str | None, online: frozenset[int]) -> frozenset[int]
     """
     if not cpu_set:
         return online
-    try:
-        chosen = frozenset(hardware.parse_cpu_spec(cpu_set))
-    except exception.Invalid:
-        chosen = frozenset()
+    chosen = _parse(cpu_set)
     if not chosen:
         raise host.UnavailableError(
             f'[rt] cpu_set is {wording.shown(cpu_set)}: write numbers, ranges and '
@@ -110,3 +105,15 @@ def _usable_pcpus(cpu_set: str | None, online: frozenset[int]) -> frozenset[int]
             f'[rt] cpu_set names pCPU(s) {wording.shortened(missing)}, which are not '
             'online: bring them up or leave them out.')
     return chosen
+
+
+def _parse(cpu_set: str) -> frozenset[int]:
+    """Return the pCPUs that an option names, none if it is not valid."""
+    # Not at the top: Nova takes seconds to load, and most hosts set no option.
+    from nova import exception
+    from nova.virt import hardware
+
+    try:
+        return frozenset(hardware.parse_cpu_spec(cpu_set))
+    except exception.Invalid:
+        return frozenset()
