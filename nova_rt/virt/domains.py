@@ -24,7 +24,7 @@ _NOT_APPLIED = (errors.CgroupError, ProcessLookupError, host.UnavailableError)
 
 
 class DomainReservations:
-    """Keeps the kernel at what the domains of one libvirt hold.
+    """Keeps the kernel in line with the domains of one libvirt.
 
     :param connection: Nova's to libvirt
     :param reservations: the host that libvirt runs on

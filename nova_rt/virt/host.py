@@ -76,10 +76,10 @@ class ReservationHost:
 
     def _admit(self, groups: hierarchy.Hierarchy, group: str,
                wanted: budget.Budget) -> None:
-        """Apply a budget; if there is no room, when what has ended is taken back.
+        """Apply a budget; if there is no room, again once what ended is taken back.
 
-        The kernel counts a removed group for a moment. It no longer does once
-        it lets the groups above give up what they held for it.
+        The kernel counts a removed group for a moment. When the groups above can
+        be lowered, it no longer does.
         """
         try:
             groups.apply(group, wanted)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This machine, as its options and its kernel have it."""
+"""Opens and examines this machine, by its options and its kernel."""
 
 from oslo_config import cfg
 from oslo_log import log as logging
