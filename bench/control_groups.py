@@ -24,6 +24,7 @@ from nova_rt.virt import host as virt_host
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import dialect
+from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup import tree as cgroup_tree
 
 TOP = 'nova-rt-bench'
@@ -51,8 +52,7 @@ def apply(rounds: int) -> Applied:
     spoken = why = None
     try:
         spoken = detect.detect(cgroup_tree.CgroupTree.find(), count)
-    except (cgroup_tree.KernelRefusalError,
-            cgroup_tree.MissingControlFileError) as refusal:
+    except errors.CgroupError as refusal:
         why = str(refusal)
     if spoken is None:
         return _on_fake(rounds, why or 'this kernel has no real-time groups')
@@ -116,7 +116,7 @@ def _remove(spoken: dialect.Dialect, group: str) -> None:
                     held.period_us, (0,) * spoken.count))
             spoken.tree.remove(group)
             return
-        except (OSError, cgroup_tree.KernelRefusalError):
+        except (OSError, errors.KernelRefusalError):
             if attempt == 100:
                 raise
             time.sleep(0.05)

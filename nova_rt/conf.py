@@ -30,7 +30,9 @@ lowest numbers that suffice (first-fit). Read by nova-rt-compute.
         'cpu_set',
         help="""
 The pCPUs that may hold reservations, as a list of numbers and ranges, for
-example 2-7,10. All online pCPUs if not set. Read by nova-rt-compute.
+example 2-7,10. What follows a caret is left out, as in Nova's own options:
+2-7,^4 are 2, 3, 5, 6 and 7. All online pCPUs if not set. Read by
+nova-rt-compute.
 """),
 ]
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from nova_rt.virt.cgroup import tree
+from nova_rt.virt.cgroup import errors
 from stack import host
 from stack import kernel
 from stack.errors import StackError
@@ -14,7 +14,7 @@ def missing_for_containers() -> str:
     try:
         host.check()
         dialect = kernel.spoken()
-    except (StackError, tree.CgroupError) as exc:
+    except (StackError, errors.CgroupError) as exc:
         return str(exc)
     if dialect is None:
         return 'This kernel has no real-time control groups.'

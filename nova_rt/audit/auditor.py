@@ -21,11 +21,11 @@ from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.virt import containers
 from nova_rt.virt import host as virt_host
-from nova_rt.virt.cgroup import tree as cgroup_tree
+from nova_rt.virt.cgroup import errors as cgroup_errors
 
 LOG = logging.getLogger(__name__)
 
-_NOT_HEALED = (exception.NovaException, report.Retry, cgroup_tree.CgroupError,
+_NOT_HEALED = (exception.NovaException, report.Retry, cgroup_errors.CgroupError,
                ProcessLookupError)
 
 
@@ -57,7 +57,7 @@ class Auditor:
         """
         reported = self._reported()
         self._containers = self._running()
-        kernel = self._reservations.look(
+        kernel = self._reservations.survey(
             {uuid: container.pid
              for uuid, container in self._containers.items()})
         servers = collect.servers_on(self._context, self._here)
@@ -115,7 +115,7 @@ class Auditor:
         return True
 
     def _settle(self, drift: drifts.Drift) -> bool:
-        self._reservations.settle_all()
+        self._reservations.take_back_all()
         return True
 
     def _record_claim(self, drift: drifts.Drift) -> bool:

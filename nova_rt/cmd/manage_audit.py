@@ -83,12 +83,12 @@ def _auditor() -> auditor.Auditor:
 
     from nova_rt.audit import auditor
     from nova_rt.virt import containers
-    from nova_rt.virt import host
+    from nova_rt.virt import this_host
 
     conf = nova.conf.CONF
     base.NovaObject.indirection_api = rpcapi.ConductorAPI()
     admin = context.get_admin_context()
-    reservations = host.ReservationHost.open(conf)
+    reservations = this_host.from_options(conf)
     (node,) = objects.ComputeNodeList.get_all_by_host(admin, conf.host)
     return auditor.Auditor(admin, node, reservations,
                            lambda: containers.running(conf))

@@ -8,7 +8,7 @@ from cliff import lister
 import nova.conf
 
 from nova_rt.cmd import manage_base
-from nova_rt.virt import host
+from nova_rt.virt import this_host
 from nova_rt.virt.cgroup.doctor import finding
 
 
@@ -29,7 +29,7 @@ class Probe(manage_base.Explained, lister.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> manage_base.Rows:
         """Return a row for each thing that was looked at."""
-        findings = host.examine(nova.conf.CONF)
+        findings = this_host.examine(nova.conf.CONF)
         self.wrong = any(
             found.verdict == finding.WRONG for found in findings)
         columns = tuple(

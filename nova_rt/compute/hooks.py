@@ -119,6 +119,8 @@ EXPECTED = {
         'self context instance migration',
     'nova.compute.resource_tracker:ResourceTracker.finish_evacuation':
         'self instance node migration',
+    'nova.virt.hardware:parse_cpu_spec':
+        'spec',
     'nova.virt.libvirt.driver:LibvirtDriver._get_guest_xml':
         'self context instance network_info disk_info image_meta rescue '
         'block_device_info mdevs accel_info share_info old_guest',

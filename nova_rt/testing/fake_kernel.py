@@ -1,19 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for the kernel's real-time control groups, in memory.
 
-It is a fake: for tests that need a fault or a size that this machine does not
+It is for tests that need a fault, or a number of pCPUs, that this machine does not
 have. It admits, refuses and rounds as ``tg_set_rt_bandwidth()`` and
 ``__rt_schedulable()`` of kernel/sched/rt.c do, for every pCPU on its own where
-the dialect has a runtime for each.
+the dialect has a runtime for each. Use it wherever a
+:class:`nova_rt.virt.cgroup.tree.CgroupTree` is expected::
+
+    kernel = fake_kernel.FakeKernel(count=8, multi=True)
+    kernel.start(7, 'machine/web')
+    dialect = detect.detect(kernel, kernel.count)
+    ReservationHost(dialect, shares.HostShares.empty(capacity)).apply(7, holding)
+    assert kernel.bandwidths('machine/web') == [...]
 """
 
+from collections.abc import Iterable
+from collections.abc import Iterator
 import errno
 import pathlib
 
 from nova_rt import bandwidth
 from nova_rt.virt.cgroup import dialect
+from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup import tree
 
+# Runtime and period of the root group, in µs.
 ROOT_LIMIT = (950_000, 1_000_000)
 
 
@@ -25,10 +36,20 @@ class _Group:
 
 
 class FakeKernel(tree.CgroupTree):
-    """Groups that admit budgets like a kernel with ``count`` pCPUs.
+    """Groups that admit budgets like a kernel, on control groups version 1.
 
+    :param count: how many pCPUs the kernel knows
     :param multi: offer one runtime per pCPU, as ``hcbs-multi`` does;
         otherwise one for all, as ``rt-group`` does
+    :param proc: what stands in for procfs
+    :ivar refuse_next: the errno with which the next write is refused, None if it
+        is decided by the kernel's rules
+    :ivar refuse_containers: the errno with which every write to a group that is
+        not directly below the root is refused
+    :ivar lingering: parent and bandwidths by pCPU of groups that are removed but
+        still counted, see :meth:`stop_and_linger`
+    :ivar writes: group, file and text of every write, refused ones too
+    :ivar pids: the group of each process
     """
 
     def __init__(self, count: int = 4, multi: bool = False,
@@ -37,10 +58,8 @@ class FakeKernel(tree.CgroupTree):
         self.count = count
         self.multi = multi
         self.least_us = bandwidth.MIN_RUNTIME_US if multi else 1
-        # What the next write is answered, and every write to a container.
         self.refuse_next: int | None = None
         self.refuse_containers: int | None = None
-        # Budgets of removed groups, which the kernel counts a little longer.
         self.lingering: list[tuple[str, list[int]]] = []
         self.writes: list[tuple[str, str, str]] = []
         self.pids: dict[int, str] = {}
@@ -49,7 +68,7 @@ class FakeKernel(tree.CgroupTree):
         root.runtimes_us = [ROOT_LIMIT[0]] * count
         root.period_us = ROOT_LIMIT[1]
 
-    # What a test does to it
+    # What a test does to it.
 
     def start(self, pid: int, group: str) -> None:
         """Make a group, with those above it, and put a process into it."""
@@ -65,13 +84,13 @@ class FakeKernel(tree.CgroupTree):
         self.remove(self.pids.pop(pid))
 
     def stop_and_linger(self, pid: int) -> None:
-        """End a process; its group is gone, and counted until let_go."""
+        """End a process; its group is gone, but counted until :meth:`let_go`."""
         group = self.pids[pid]
         self.lingering.append((self._parent(group), self.bandwidths(group)))
         self.stop(pid)
 
     def let_go(self) -> None:
-        """Count removed groups no longer."""
+        """Stop counting the groups that were removed."""
         self.lingering.clear()
 
     def run_realtime(self, group: str) -> None:
@@ -84,17 +103,17 @@ class FakeKernel(tree.CgroupTree):
         self.set_busy(group, True)
 
     def set_busy(self, group: str, busy: bool) -> None:
-        """Let real-time tasks run in a group, or end."""
+        """Say whether real-time tasks run in a group, which keeps its runtime."""
         self._groups[group].busy = busy
 
     def bandwidths(self, group: str) -> list[int]:
-        """Return the bandwidth of a group by pCPU."""
+        """Return the bandwidth of a group by pCPU, in fixed point."""
         held = self._groups[group]
-        return [held.period_us and
-                bandwidth.to_bandwidth(runtime_us, held.period_us)
+        return [bandwidth.to_bandwidth(runtime_us, held.period_us)
+                if held.period_us else 0
                 for runtime_us in held.runtimes_us]
 
-    # What nova-rt does to it
+    # What nova-rt does to it: see the base class.
 
     def group_of(self, pid: int) -> str:
         try:
@@ -108,7 +127,7 @@ class FakeKernel(tree.CgroupTree):
     def has(self, group: str, name: str) -> bool:
         return group in self._groups and name in self._files()
 
-    def children(self, group: str):
+    def children(self, group: str) -> Iterator[str]:
         yield from [path for path in self._groups
                     if path and self._parent(path) == group]
 
@@ -132,11 +151,13 @@ class FakeKernel(tree.CgroupTree):
         if not self.has(group, name):
             raise self._missing(group, name)
         self.writes.append((group, name, text))
-        refused = self.refuse_next or ('/' in group and self.refuse_containers)
+        number = self.refuse_next
         self.refuse_next = None
-        number = refused or self._change(group, name, text)
+        if not number and '/' in group:
+            number = self.refuse_containers
+        number = number or self._change(group, name, text)
         if number:
-            raise self.refused(group, name, text, number)
+            raise errors.kernel_refusal(group, name, text, number)
 
     def _files(self) -> set[str]:
         files = {dialect.PERIOD, dialect.RUNTIME}
@@ -171,10 +192,10 @@ class FakeKernel(tree.CgroupTree):
             return errno.EINVAL
         # The stock kernel has no least runtime; -1 is no limit, never below
         # a group that has one.
-        least = self.least_us
         if held.period_us < 1 or any(
-                r < 0 or 0 < r < least or r > held.period_us
-                for r in held.runtimes_us):
+                runtime_us < 0 or 0 < runtime_us < self.least_us
+                or runtime_us > held.period_us
+                for runtime_us in held.runtimes_us):
             return errno.EINVAL
         if held.busy and not any(held.runtimes_us):
             return errno.EBUSY
@@ -184,21 +205,24 @@ class FakeKernel(tree.CgroupTree):
     def _fits(self, parent: str) -> bool:
         have = self.bandwidths(parent)
         for child in self._below(parent):
-            have = [h - b for h, b in zip(have, self.bandwidths(child),
-                                          strict=True)]
+            have = _less(have, self.bandwidths(child))
         for above, held in self.lingering:
             if above == parent:
-                have = [h - b for h, b in zip(have, held, strict=True)]
+                have = _less(have, held)
         return min(have) >= 0
 
     def _above(self, group: str) -> str:
         """Return the group that bounds a group."""
         return self._parent(group)
 
-    def _below(self, group: str):
+    def _below(self, group: str) -> Iterable[str]:
         """Yield the groups that a group bounds."""
         return self.children(group)
 
     @staticmethod
     def _parent(group: str) -> str:
         return group.rpartition('/')[0]
+
+
+def _less(have: list[int], held: list[int]) -> list[int]:
+    return [whole - part for whole, part in zip(have, held, strict=True)]

@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Nova 33's own fixtures lack for native threads, and Nova 34's have.
 
-Those of Nova 33 keep databases in memory, where all threads share the one
-connection and, with it, each other's transactions. And they look in vain for
-the green thread that a notification comes from.
+Those of Nova 33 keep databases in memory, where all threads share one connection
+and, with it, each other's transactions. And they look in vain for the green thread
+that a notification comes from.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import MutableMapping
 import contextlib
 import itertools
 import pathlib
 import sqlite3
 import threading
+from typing import Any
+import unittest
 
 import fixtures
 import futurist._thread
@@ -24,16 +32,22 @@ IN_USE = version.version_string().startswith('33.')
 
 
 class NativeThreads(fixtures.Fixture):
-    """Mends Nova 33's fixtures, to be used before them, and no other Nova's.
+    """Mends the fixtures of Nova 33, and does nothing with another Nova.
 
-    :param test: what uses them
+    Use it before them, that is, before the setUp() of Nova's test case::
+
+        def setUp(self):
+            self.useFixture(nova33.NativeThreads(self))
+            super().setUp()
+
+    :param test: the test case that uses them
     """
 
-    def __init__(self, test):
+    def __init__(self, test: unittest.TestCase) -> None:
         super().__init__()
         self._test_id = test.id()
 
-    def _setUp(self):
+    def _setUp(self) -> None:
         if not IN_USE:
             return
         self.useFixture(_FileDatabases())
@@ -48,12 +62,13 @@ class NativeThreads(fixtures.Fixture):
 class _FileDatabases(fixtures.Fixture):
     """Puts each database into a file, and has one thread at a time write."""
 
-    def _setUp(self):
+    def _setUp(self) -> None:
         self._directory = pathlib.Path(
             self.useFixture(fixtures.TempDir()).path)
         self._numbers = itertools.count()
-        self._locks = {}  # by engine, of which each database has one
-        self._theirs = engines.create_engine
+        # By engine, of which each database has one.
+        self._locks: MutableMapping[object, threading.RLock] = {}
+        self._create_unpatched = engines.create_engine
         self.useFixture(fixtures.MockPatchObject(
             engines, 'create_engine', self._create_engine))
         manager = enginefacade._TransactionContextManager
@@ -61,23 +76,23 @@ class _FileDatabases(fixtures.Fixture):
             manager, '_transaction_scope',
             _one_writer(manager._transaction_scope, self._locks)))
 
-    def _create_engine(self, sql_connection, **kwargs):
+    def _create_engine(self, sql_connection: str, **kwargs: Any) -> Any:
         path = self._directory / f'{next(self._numbers)}.sqlite'
         _make(path)
-        engine = self._theirs(
+        engine = self._create_unpatched(
             f'sqlite:///{path}', **dict(kwargs, sqlite_synchronous=False))
         self._locks[engine] = threading.RLock()
 
-        # Nova relies on it that a database in memory ends with this.
+        # Nova relies on a database in memory ending with this.
         @sqlalchemy.event.listens_for(engine, 'engine_disposed')
-        def begin_anew(disposed):
-            for each in self._directory.glob(f'{path.name}*'):
-                each.unlink()
+        def start_over(disposed: object) -> None:
+            for file in self._directory.glob(f'{path.name}*'):
+                file.unlink()
             _make(path)
         return engine
 
 
-def _make(path):
+def _make(path: pathlib.Path) -> None:
     """Make an empty database whose readers do not wait for its writer.
 
     No engine does it: SQLite refuses the change while others use the file.
@@ -86,15 +101,16 @@ def _make(path):
         connection.execute('PRAGMA journal_mode=WAL')
 
 
-def _one_writer(theirs, locks):
-    """Have who wants to write wait before the transaction, not in it.
+def _one_writer(unpatched: Callable[..., Any], locks: Mapping[object, threading.RLock],
+                ) -> Callable[..., Any]:
+    """Have writers wait before the transaction, not in it.
 
     There SQLite would refuse whoever has read what another then wrote.
     """
     @contextlib.contextmanager
-    def transaction_scope(manager, context):
+    def transaction_scope(manager: Any, context: Any) -> Iterator[Any]:
         with contextlib.ExitStack() as stack:
             if manager._mode is enginefacade._WRITER:
                 stack.enter_context(locks[manager.get_engine()])
-            yield stack.enter_context(theirs(manager, context))
+            yield stack.enter_context(unpatched(manager, context))
     return transaction_scope

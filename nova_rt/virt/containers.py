@@ -23,9 +23,9 @@ class UnreachableError(errors.NovaRTError):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Container:
-    """One that runs.
+    """A running container.
 
-    :ivar pid: its controller
+    :ivar pid: the process of its controller
     :ivar copy: what its domain's metadata say that it holds
     """
 
@@ -34,7 +34,7 @@ class Container:
 
 
 def running(conf: cfg.ConfigOpts) -> Mapping[str, Container]:
-    """Return the containers that run, by server.
+    """Return the running containers, by server.
 
     :raises UnreachableError: if libvirt does not answer
     """
@@ -47,16 +47,16 @@ def running(conf: cfg.ConfigOpts) -> Mapping[str, Container]:
                         libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)}
         finally:
             connection.close()
-    except libvirt.libvirtError as why:
+    except libvirt.libvirtError as exc:
         raise UnreachableError(
-            f'libvirt does not answer at {uri} ({why}): start libvirtd, and '
+            f'libvirt does not answer at {uri} ({exc}): start libvirtd, and '
             'run this on the compute host.') from None
 
 
 def _copy(domain: libvirt.virDomain) -> ledger.Holding | None:
     try:
         return domain_xml.holding_in(domain.XMLDesc())
-    except ValueError as why:
-        LOG.warning('The metadata of domain %s make no sense: %s',
-                    domain.UUIDString(), why)
+    except ValueError as exc:
+        LOG.warning('The metadata of domain %s are not valid: %s',
+                    domain.UUIDString(), exc)
         return None

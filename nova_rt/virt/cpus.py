@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of CPUs as the kernel writes them."""
+"""Lists of CPUs as the kernel writes them, in sysfs and in control files.
+
+Nova's parser, nova.virt.hardware.parse_cpu_spec(), reads what an operator writes;
+this one serves dialects, which work where there is no Nova.
+"""
+
+import pathlib
+
+_SYSFS = pathlib.Path('/sys/devices/system/cpu')
 
 
 def parse(text: str) -> frozenset[int]:
@@ -7,11 +15,21 @@ def parse(text: str) -> frozenset[int]:
 
     :raises ValueError: if it is not one
     """
-    found: set[int] = set()
-    for word in text.strip().split(','):
-        first, dash, last = word.strip().partition('-')
+    cpus: set[int] = set()
+    for part in text.strip().split(','):
+        first, dash, last = part.strip().partition('-')
         start, end = int(first), int(last if dash else first)
         if end < start or start < 0:
-            raise ValueError(f'{word} is no range')
-        found.update(range(start, end + 1))
-    return frozenset(found)
+            raise ValueError(f'{part} is not a range')
+        cpus.update(range(start, end + 1))
+    return frozenset(cpus)
+
+
+def present() -> frozenset[int]:
+    """Return the CPUs that this machine has."""
+    return parse((_SYSFS / 'present').read_text())
+
+
+def online() -> frozenset[int]:
+    """Return those that run."""
+    return parse((_SYSFS / 'online').read_text())

@@ -2,7 +2,7 @@
 """What a reservation adds to a container's libvirt domain.
 
 The domain's metadata is a copy of what Nova's instance says, so that a budget
-can be applied at every start, also one that Nova did not ask for.
+can be applied at every start, even one that Nova did not ask for.
 """
 
 from lxml import etree
@@ -21,40 +21,38 @@ def with_reservation(xml: str, holding: ledger.Holding, rt_init: str,
     """Return a domain whose init waits for its reservation.
 
     The container is confined to its pCPUs, rt-init is bound into it and
-    started in place of its init, and the metadata tell what it holds.
+    started in place of its init, and the metadata say what it holds.
 
     :param xml: an LXC domain as Nova writes it
     :param rt_init: the path of rt-init on the host
-    :param policy: under which its init is started, None for SCHED_OTHER
+    :param policy: that its init is started under, None for SCHED_OTHER
     """
     domain = etree.fromstring(xml)
     _confine(domain, holding.pcpus)
     _wrap_init(domain, policy)
     _bind(domain, rt_init)
     _describe(domain, holding)
-    return etree.tostring(domain, encoding='unicode')
+    return _text(domain)
 
 
 def holding_in(xml: str) -> ledger.Holding | None:
-    """Return what a domain's metadata tell, None if it holds nothing.
+    """Return what a domain's metadata say, None if it holds nothing.
 
-    :raises ValueError: if the metadata are there but make no sense
+    :raises ValueError: if the metadata are there but not valid
     """
-    told = etree.fromstring(xml).find(f'metadata/{_TAG}')
-    if told is None:
+    element = etree.fromstring(xml).find(f'metadata/{_TAG}')
+    if element is None:
         return None
-    pcpus = ledger.from_mask(told.get('pcpus', ''))
+    pcpus = ledger.from_mask(element.get('pcpus', ''))
     return ledger.Holding(
-        reservation.Reservation(int(told.get('runtime_us', '')),
-                                int(told.get('period_us', '')), len(pcpus)),
+        reservation.Reservation(int(element.get('runtime_us', '')),
+                                int(element.get('period_us', '')), len(pcpus)),
         pcpus)
 
 
 def metadata(holding: ledger.Holding) -> str:
     """Return the metadata alone, as libvirt's setMetadata() takes them."""
-    return etree.tostring(
-        etree.Element('reservation', **_attributes(holding)),
-        encoding='unicode')
+    return _text(etree.Element('reservation', **_attributes(holding)))
 
 
 def _confine(domain: etree._Element, pcpus: tuple[int, ...]) -> None:
@@ -97,5 +95,10 @@ def _attributes(holding: ledger.Holding) -> dict[str, str]:
 
 
 def _child(parent: etree._Element, tag: str) -> etree._Element:
-    found = parent.find(tag)
-    return etree.SubElement(parent, tag) if found is None else found
+    child = parent.find(tag)
+    return etree.SubElement(parent, tag) if child is None else child
+
+
+def _text(element: etree._Element) -> str:
+    text: str = etree.tostring(element, encoding='unicode')
+    return text

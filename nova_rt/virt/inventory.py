@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host tells Placement of the reservations that it offers."""
+"""What a host reports to Placement of the reservations that it offers."""
 
 from nova.compute import provider_tree
 
 from nova_rt import bandwidth
 from nova_rt import shares
 
-# The largest that Placement's database holds. Not what the host can give: a
-# server that was larger than the host is now could not be moved away.
+# The largest that Placement's database holds, not the most that the host can
+# give: a server larger than what the host offers now must still be movable.
 _MOST = 2 ** 31 - 1
 
 
@@ -16,9 +16,9 @@ def offer(tree: provider_tree.ProviderTree, name: str,
     """Put inventory and trait on a host's resource provider.
 
     The total is that of all pCPUs; what the cap, ``cpu_set`` and the kernel
-    keep back is reserved. So the inventory never goes, which Placement would
-    refuse as long as a server has a part of it: a host that offers less than
-    before, or nothing, keeps its servers and is given no more.
+    keep back is reserved. So the inventory is never removed, which Placement would
+    refuse while a server has a part of it: a host that offers less than before, or
+    nothing, keeps its servers and is given no more.
 
     :param name: of the provider, which is in the tree
     :param empty: the host without any reservation

@@ -2,8 +2,8 @@
 """The disk that a container's root is mounted from.
 
 Nova forgets it when it moves a container: it copies what the domain lists as
-disks, and a container has none, its root is a mounted directory. The file
-would be left behind, and be made anew from the image.
+disks, of which a container has none; its root is a mounted directory. The file
+would be left behind, and recreated from the image.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COPIED = ('raw', 'flat', 'default')
 
 
 def check_movable(instance: objects.Instance) -> None:
-    """Refuse to move a container whose disk would not come along.
+    """Refuse to move a container whose disk would be left behind.
 
     :raises InstanceFaultRollback: before anything was touched
     """
@@ -39,11 +39,11 @@ def check_movable(instance: objects.Instance) -> None:
         raise exception.InstanceFaultRollback(
             exception.MigrationPreCheckError(reason=(
                 f'the disk {_path(instance)} of the container is missing, '
-                'and would be made anew from the image.')))
+                'and would be recreated from the image.')))
 
 
-def described(instance: objects.Instance) -> list[dict[str, Any]]:
-    """Return the disk as LibvirtDriver._get_instance_disk_info() tells it."""
+def disk_info(instance: objects.Instance) -> list[dict[str, Any]]:
+    """Return the disk as LibvirtDriver._get_instance_disk_info() lists disks."""
     path = _path(instance)
     if not os.path.exists(path):
         return []

@@ -22,7 +22,7 @@ from nova_rt import fitting
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt.virt import domain_xml
-from nova_rt.virt import host
+from nova_rt.virt import this_host
 from nova_rt.virt.rt_init import program
 
 # Short: a window that begins within a period has up to half of one more or less.
@@ -51,7 +51,7 @@ def main() -> None:
     options = cfg.ConfigOpts()
     options([], project='task', default_config_files=[])
     conf.register_opts(options)
-    kernel = host.ReservationHost.open(options)
+    kernel = this_host.from_options(options)
     connection = libvirt.open('lxc:///')
     shares = kernel.empty
     domains = []
@@ -66,7 +66,7 @@ def main() -> None:
     containers = Measured(SECONDS).containers
     for domain in domains:
         domain.destroy()
-    kernel.settle_all()
+    kernel.take_back_all()
     print('\nRESULT', json.dumps(containers), flush=True)
 
 

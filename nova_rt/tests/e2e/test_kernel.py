@@ -16,6 +16,7 @@ from nova_rt.testing import conformance
 from nova_rt.testing import fake_kernel
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import dialect
+from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup import hcbs
 from nova_rt.virt.cgroup import tree as cgroup_tree
 
@@ -91,8 +92,7 @@ def spoken_here():
         spoken = detect.detect(cgroup_tree.CgroupTree.find(), count)
         if spoken is not None:
             spoken.admitted()
-    except (cgroup_tree.KernelRefusalError, cgroup_tree.MissingControlFileError,
-            dialect.UnenforcedError) as exc:
+    except errors.CgroupError as exc:
         pytest.skip(str(exc))
     if spoken is None:
         pytest.skip('the kernel has no real-time control groups')
@@ -120,7 +120,7 @@ def playground(request):
         try:
             # The kernel counts the groups of the test before for a moment.
             conformance.eventually(lambda: place.write(TOP, MOST_US))
-        except cgroup_tree.KernelRefusalError as exc:
+        except errors.KernelRefusalError as exc:
             pytest.skip(f'other groups leave too little: {exc}')
         place.write(TOP, 0)
         yield place
@@ -169,7 +169,7 @@ def test_random_writes_are_answered_as_the_stand_in_answers_them(playground):
 def answer(tree, group, name, text):
     try:
         tree.write(group, name, text)
-    except cgroup_tree.KernelRefusalError as refusal:
+    except errors.KernelRefusalError as refusal:
         return errno.errorcode[refusal.errno]
     return None
 

@@ -47,4 +47,4 @@ def on_every(wanted: reservation.Reservation, count: int) -> Budget:
 def covering(period_us: int, bandwidths: Sequence[int]) -> Budget:
     """Return the least budget of this period that holds these bandwidths."""
     return Budget(period_us, tuple(
-        bandwidth.runtime_covering(each, period_us) for each in bandwidths))
+        bandwidth.runtime_covering(needed, period_us) for needed in bandwidths))

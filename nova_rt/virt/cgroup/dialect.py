@@ -1,36 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's cgroup interfaces to real-time budgets, behind one face.
+"""The kernel's cgroup interfaces to real-time budgets, behind one interface.
 
 A further dialect is a subclass, listed in :data:`nova_rt.virt.cgroup.detect.DIALECTS`.
 """
 
 import abc
 from collections.abc import Sequence
-import pathlib
 
-from nova_rt import bandwidth
 from nova_rt import shares
 from nova_rt.virt.cgroup import budget
-from nova_rt.virt.cgroup import tree as cgroup_tree
+from nova_rt.virt.cgroup import errors
+from nova_rt.virt.cgroup import limits
+from nova_rt.virt.cgroup.tree import CgroupTree
 
 RUNTIME = 'cpu.rt_runtime_us'
 PERIOD = 'cpu.rt_period_us'
 MULTI_RUNTIME = 'cpu.rt_multi_runtime_us'
 
-_LIMIT = 'sys/kernel/sched_rt_runtime_us'
-
-# What the kernel's fair server takes unless debugfs says otherwise
-# (fair_server_init() in kernel/sched/fair.c).
-_FAIR_SERVER = bandwidth.to_bandwidth(50_000, 1_000_000)
-
-
-# What HCBS with a runtime for each pCPU promises.
+# What HCBS with a runtime for each pCPU guarantees.
 GUARANTEED = ('every container gets its runtime in every period on each of its '
               'pCPUs, whatever else runs')
-
-
-class UnenforcedError(cgroup_tree.CgroupError):
-    """The kernel is set to enforce, or admit, no budget; says what to do."""
 
 
 class Dialect(abc.ABC):
@@ -49,13 +38,13 @@ class Dialect(abc.ABC):
     counts_fair_server = True
     """Whether the fair server takes from what groups may have."""
 
-    def __init__(self, tree: cgroup_tree.CgroupTree, count: int) -> None:
+    def __init__(self, tree: CgroupTree, count: int) -> None:
         self.tree = tree
         self.count = count
 
     @classmethod
     @abc.abstractmethod
-    def spoken(cls, tree: cgroup_tree.CgroupTree, group: str) -> bool:
+    def recognizes(cls, tree: CgroupTree, group: str) -> bool:
         """Return whether this non-root group has the files of the dialect."""
 
     def bounded(self, group: str) -> bool:
@@ -118,7 +107,7 @@ class RTGroup(Dialect):
     counts_fair_server = False
 
     @classmethod
-    def spoken(cls, tree: cgroup_tree.CgroupTree, group: str) -> bool:
+    def recognizes(cls, tree: CgroupTree, group: str) -> bool:
         """See base class."""
         return tree.version == 1 and tree.has(group, RUNTIME)
 
@@ -141,12 +130,12 @@ class RTGroup(Dialect):
         Without a global limit sched_rt_runtime_exceeded() and
         __sched_setscheduler() ask for no group's (rt_bandwidth_enabled()).
         """
-        if (self.tree.proc / _LIMIT).read_text().startswith('-'):
-            raise UnenforcedError(
+        if limits.is_unlimited(self.tree.proc):
+            raise errors.UnenforcedError(
                 'kernel.sched_rt_runtime_us is -1, so the kernel enforces no '
                 'reservation: set it to 950000.')
         root = self.read('')
-        return min(global_limit(self.tree.proc), *root.bandwidths)
+        return min(limits.global_limit(self.tree.proc), *root.bandwidths)
 
 
 class HCBSMulti(Dialect):
@@ -158,7 +147,7 @@ class HCBSMulti(Dialect):
     files = (MULTI_RUNTIME, PERIOD)
 
     @classmethod
-    def spoken(cls, tree: cgroup_tree.CgroupTree, group: str) -> bool:
+    def recognizes(cls, tree: CgroupTree, group: str) -> bool:
         """See base class."""
         return tree.has(group, MULTI_RUNTIME)
 
@@ -177,42 +166,9 @@ class HCBSMulti(Dialect):
                           _words(wanted.runtimes_us))
 
     def admitted(self) -> int:
-        """Return the global limit less what the fair server holds."""
-        return global_limit(self.tree.proc) - fair_server()
-
-
-def within_pool(tree: cgroup_tree.CgroupTree, pool: int, advice: str) -> int:
-    """Return what HCBS admits on one pCPU where the root group has a pool.
-
-    :param pool: its bandwidth
-    :param advice: how it is set
-    :raises UnenforcedError: if it is 0, as it is after boot
-    """
-    if not pool:
-        raise UnenforcedError(
-            f'The root group {tree.root} has a budget of 0, so the kernel '
-            f'admits no reservation: {advice}.')
-    return min(pool, global_limit(tree.proc) - fair_server())
+        """Return what the fair server leaves of the global limit."""
+        return limits.beside_fair_server(self.tree.proc)
 
 
 def _words(times: Sequence[int]) -> str:
     return ' '.join(map(str, times))
-
-
-def global_limit(proc: pathlib.Path) -> int:
-    """Return the bandwidth that kernel.sched_rt_runtime_us allows."""
-    runtime_us = int((proc / _LIMIT).read_text())
-    period_us = int((proc / 'sys/kernel/sched_rt_period_us').read_text())
-    if runtime_us < 0:
-        return bandwidth.BW_UNIT
-    return bandwidth.to_bandwidth(runtime_us, period_us)
-
-
-def fair_server(debugfs: pathlib.Path = pathlib.Path('/sys/kernel/debug'),
-                ) -> int:
-    """Return the largest bandwidth of the fair servers of all pCPUs."""
-    found = [
-        bandwidth.to_bandwidth(int((server / 'runtime').read_text()),
-                               int((server / 'period').read_text()))
-        for server in debugfs.glob('sched/fair_server/cpu*')]
-    return max(found, default=_FAIR_SERVER)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dialects of HCBS on control groups version 2.
 
-``hcbs-list`` is spoken by research branches of HCBS, ``hcbs-max`` by the series
-proposed for the kernel (RFC v6 and its Documentation/scheduler/sched-rt-group).
+Research branches of HCBS speak ``hcbs-list``, the series proposed for the kernel
+speaks ``hcbs-max`` (RFC v6 and its Documentation/scheduler/sched-rt-group).
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,8 @@ from nova_rt import shares
 from nova_rt.virt import cpus
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import dialect
-from nova_rt.virt.cgroup import tree as cgroup_tree
+from nova_rt.virt.cgroup import limits
+from nova_rt.virt.cgroup.tree import CgroupTree
 
 MAX = 'cpu.rt.max'
 UNBOUNDED = 'max'
@@ -35,7 +36,7 @@ class HCBSList(dialect.Dialect):
     files = (dialect.RUNTIME, dialect.PERIOD)
 
     @classmethod
-    def spoken(cls, tree: cgroup_tree.CgroupTree, group: str) -> bool:
+    def recognizes(cls, tree: CgroupTree, group: str) -> bool:
         """See base class; a single time is another dialect's."""
         return (tree.has(group, dialect.RUNTIME)
                 and len(tree.read(group, dialect.RUNTIME).split()) > 1)
@@ -63,7 +64,7 @@ class HCBSList(dialect.Dialect):
 
     def admitted(self) -> int:
         """Return what is left by the fair server, within the pool."""
-        return dialect.within_pool(
+        return limits.within_pool(
             self.tree, self.read('').bandwidths[0],
             f'write 1000000 to {dialect.PERIOD} and 900000 to '
             f'{dialect.RUNTIME} there')
@@ -95,7 +96,7 @@ class HCBSMax(dialect.Dialect):
     files = (MAX,)
 
     @classmethod
-    def spoken(cls, tree: cgroup_tree.CgroupTree, group: str) -> bool:
+    def recognizes(cls, tree: CgroupTree, group: str) -> bool:
         """See base class."""
         return tree.has(group, MAX)
 
@@ -116,7 +117,7 @@ class HCBSMax(dialect.Dialect):
 
     def admitted(self) -> int:
         """Return what is left by the fair server, within the root's budget."""
-        return dialect.within_pool(
+        return limits.within_pool(
             self.tree, self.read('').bandwidths[0],
             f'write "900000 1000000" to {MAX} there')
 

@@ -4,7 +4,7 @@
 The kernel wants every group to fit its parent. libvirt makes the groups above
 a container with runtime 0, so they are raised from the top down before a
 container gets its budget, and lowered to what their children hold from the
-bottom up when it has gone: what they kept would be missing elsewhere.
+bottom up when it has gone: what they keep is missing elsewhere.
 """
 
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ import time
 from oslo_log import log as logging
 
 from nova_rt.virt.cgroup import budget
-from nova_rt.virt.cgroup import dialect
-from nova_rt.virt.cgroup import tree as cgroup_tree
+from nova_rt.virt.cgroup import errors
+from nova_rt.virt.cgroup.dialect import Dialect
 
 LOG = logging.getLogger(__name__)
 
 # The kernel counts a removed group until its last reference has gone.
-_SETTLE_TRIES = 40
-_SETTLE_PAUSE_S = 0.05
+_TAKE_BACK_TRIES = 40
+_TAKE_BACK_PAUSE_S = 0.05
 
 
 class Hierarchy:
@@ -32,9 +32,9 @@ class Hierarchy:
     the sums and the writes that follow from them one step.
     """
 
-    def __init__(self, spoken: dialect.Dialect) -> None:
-        self._dialect = spoken
-        self._tree = spoken.tree
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._tree = dialect.tree
         self._lock = threading.Lock()
 
     def apply(self, group: str, wanted: budget.Budget) -> None:
@@ -51,14 +51,13 @@ class Hierarchy:
                 self._dialect.write(group, wanted)
                 if too_much:
                     self._lower_ancestors(group)
-            except (cgroup_tree.KernelRefusalError,
-                    cgroup_tree.MissingControlFileError):
+            except errors.CgroupError:
                 self._restore(group, before)
                 self._lower_ancestors(group)
                 raise
 
     def _restore(self, group: str, before: budget.Budget) -> None:
-        """Give a container that runs back what it had.
+        """Give a running container back what it had.
 
         A change takes up to three writes, each of which may be refused. What
         is above still holds the larger budget, so there is room for the old.
@@ -66,27 +65,26 @@ class Hierarchy:
         try:
             if any(before.runtimes_us) and not self.holds(group, before):
                 self._dialect.write(group, before)
-        except (cgroup_tree.KernelRefusalError,
-                cgroup_tree.MissingControlFileError) as why:
-            LOG.error('/%s could not be given back its budget: %s', group, why)
+        except errors.CgroupError as exc:
+            LOG.error('/%s could not be given back its budget: %s', group, exc)
 
     def holds(self, group: str, wanted: budget.Budget) -> bool:
         """Return whether a group has exactly this budget."""
         return self._dialect.read(group) == wanted
 
-    def settle(self, group: str) -> None:
+    def take_back(self, group: str) -> None:
         """Lower the groups above a container that has ended.
 
-        What cannot be taken back within two seconds, as the container's group
-        is still there or the kernel still counts it, is logged, and taken
-        back the next time.
+        What cannot be taken back within two seconds, because the container's
+        group is still there or the kernel still counts it, is logged and left
+        to the next time.
         """
-        for _ in range(_SETTLE_TRIES):
+        for _ in range(_TAKE_BACK_TRIES):
             with self._lock:
                 refusal = self._lower_ancestors(group)
             if refusal is None and not self._tree.exists(group):
                 return
-            time.sleep(_SETTLE_PAUSE_S)
+            time.sleep(_TAKE_BACK_PAUSE_S)
         LOG.warning('Not all runtime above /%s could be taken back yet: %s',
                     group, refusal or 'the group is still there')
 
@@ -113,7 +111,7 @@ class Hierarchy:
             too_much |= target != needed
         return too_much
 
-    def _lower_ancestors(self, group: str) -> cgroup_tree.KernelRefusalError | None:
+    def _lower_ancestors(self, group: str) -> errors.KernelRefusalError | None:
         """Write every group above from the bottom up, if it holds too much."""
         for ancestor in ancestors(group):
             try:
@@ -122,10 +120,10 @@ class Hierarchy:
                 target = self._needed(ancestor, {})
                 if target != self._dialect.read(ancestor):
                     self._dialect.write(ancestor, target)
-            except cgroup_tree.MissingControlFileError:
+            except errors.MissingControlFileError:
                 continue
-            except cgroup_tree.KernelRefusalError as refusal:
-                return refusal
+            except errors.KernelRefusalError as exc:
+                return exc
         return None
 
     def _needed(self, ancestor: str,
@@ -138,7 +136,7 @@ class Hierarchy:
         for child in {*bounded_below(self._dialect, ancestor), *instead}:
             try:
                 held = instead.get(child) or self._dialect.read(child)
-            except cgroup_tree.MissingControlFileError:
+            except errors.MissingControlFileError:
                 continue
             total = [t + b for t, b in zip(total, held.bandwidths,
                                            strict=True)]
@@ -150,15 +148,15 @@ class Hierarchy:
                 if self._dialect.bounded(ancestor)]
 
 
-def bounded_below(spoken: dialect.Dialect, group: str) -> Iterator[str]:
+def bounded_below(dialect: Dialect, group: str) -> Iterator[str]:
     """Yield the groups whose budgets are taken from a group's."""
-    for child in spoken.tree.children(group):
+    for child in dialect.tree.children(group):
         try:
-            if spoken.bounded(child):
+            if dialect.bounded(child):
                 yield child
             else:
-                yield from bounded_below(spoken, child)
-        except cgroup_tree.MissingControlFileError:
+                yield from bounded_below(dialect, child)
+        except errors.MissingControlFileError:
             continue
 
 

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at all budgets below some groups: whose they are, and what is nobody's."""
+"""Reads all budgets below some groups: whose they are, and which are nobody's."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
 
 from nova_rt import drifts
 from nova_rt.virt.cgroup import budget
-from nova_rt.virt.cgroup import dialect
+from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup import hierarchy
-from nova_rt.virt.cgroup import tree as cgroup_tree
+from nova_rt.virt.cgroup.dialect import Dialect
 
 
-def survey(spoken: dialect.Dialect, tops: Iterable[str],
+def survey(dialect: Dialect, tops: Iterable[str],
            containers: Mapping[str, str]) -> drifts.Kernel:
     """Return what the kernel holds below some groups.
 
@@ -20,45 +20,45 @@ def survey(spoken: dialect.Dialect, tops: Iterable[str],
     """
     held = {}
     for server, group in containers.items():
-        found = _read(spoken, group)
-        if found is not None:
-            held[server] = found.bandwidths
+        own = _read(dialect, group)
+        if own is not None:
+            held[server] = own.bandwidths
     above = {ancestor for group in containers.values()
              for ancestor in hierarchy.ancestors(group)}
-    above.update(top for top in tops if spoken.tree.exists(top))
-    others = {}
-    kept = [0] * spoken.count
+    above.update(top for top in tops if dialect.tree.exists(top))
+    strangers = {}
+    kept = [0] * dialect.count
     for group in sorted(above):
-        below = list(spoken.tree.children(group))
-        kept = _add(kept, _kept(spoken, group))
-        for child in set(below) - above - set(containers.values()):
-            found = _read(spoken, child)
-            if found is not None and any(found.runtimes_us):
-                others[child] = found.bandwidths
-    return drifts.Kernel(held, others, tuple(kept))
+        below = set(dialect.tree.children(group))
+        kept = _add(kept, _kept(dialect, group))
+        for child in below - above - set(containers.values()):
+            budget_below = _read(dialect, child)
+            if budget_below is not None and any(budget_below.runtimes_us):
+                strangers[child] = budget_below.bandwidths
+    return drifts.Kernel(held, strangers, tuple(kept))
 
 
-def _kept(spoken: dialect.Dialect, group: str) -> Iterable[int]:
+def _kept(dialect: Dialect, group: str) -> Iterable[int]:
     """Return what a group has beyond the least that holds those below it."""
-    has = _read(spoken, group)
-    if has is None:
-        return [0] * spoken.count
-    total: list[int] = [0] * spoken.count
-    for child in hierarchy.bounded_below(spoken, group):
-        found = _read(spoken, child)
-        if found is not None:
-            total = _add(total, found.bandwidths)
-    least = budget.covering(has.period_us, total)
-    return [max(0, h - n) for h, n in zip(
-        has.bandwidths, least.bandwidths, strict=True)]
+    own = _read(dialect, group)
+    if own is None:
+        return [0] * dialect.count
+    total = [0] * dialect.count
+    for child in hierarchy.bounded_below(dialect, group):
+        budget_below = _read(dialect, child)
+        if budget_below is not None:
+            total = _add(total, budget_below.bandwidths)
+    least = budget.covering(own.period_us, total)
+    return [max(0, have - need) for have, need in zip(
+        own.bandwidths, least.bandwidths, strict=True)]
 
 
-def _read(spoken: dialect.Dialect, group: str) -> budget.Budget | None:
+def _read(dialect: Dialect, group: str) -> budget.Budget | None:
     try:
-        return spoken.read(group)
-    except cgroup_tree.MissingControlFileError:
+        return dialect.read(group)
+    except errors.MissingControlFileError:
         return None
 
 
-def _add(one: Iterable[int], other: Iterable[int]) -> list[int]:
-    return [a + b for a, b in zip(one, other, strict=True)]
+def _add(left: Iterable[int], right: Iterable[int]) -> list[int]:
+    return [a + b for a, b in zip(left, right, strict=True)]

@@ -5,59 +5,8 @@ from collections.abc import Iterator
 import errno
 import os
 import pathlib
-import re
 
-from nova_rt import errors
-
-
-class CgroupError(errors.NovaRTError):
-    """The control groups do not take a reservation."""
-
-
-class MissingControlFileError(CgroupError):
-    """A control file that must be there is not; the message says what to do."""
-
-
-class KernelRefusalError(CgroupError):
-    """The kernel refused a reservation; the message says why and what to do.
-
-    :ivar errno: what the kernel answered
-    """
-
-    def __init__(self, sentence: str, number: int) -> None:
-        super().__init__(sentence)
-        self.errno = number
-
-
-# What an operator can do about each refusal (cgroup documentation and
-# tg_set_rt_bandwidth() in kernel/sched/rt.c).
-_ADVICE = {
-    errno.EINVAL: 'the bandwidth is more than the parent group or the global '
-                  'limit (kernel.sched_rt_runtime_us) has left: look which '
-                  'other groups hold real-time runtime',
-    errno.EBUSY: 'real-time tasks are running in the group: stop them before '
-                 'their runtime is taken away',
-    errno.EPERM: 'the kernel does not let this process change real-time '
-                 'budgets: run nova-rt-compute as root',
-    errno.EACCES: 'the file is not writable: run nova-rt-compute as root and '
-                  'mount the control groups read-write',
-    errno.ENOENT: 'the group has gone: its container has ended',
-    errno.ENODEV: 'the group has gone: its container has ended',
-    errno.EROFS: 'the control groups are mounted read-only: mount them '
-                 'read-write',
-    errno.ERANGE: 'the number is larger than the kernel takes',
-    errno.ENOMEM: 'the kernel has no memory for it: free some',
-    errno.EAGAIN: 'there may be no more groups below this one: raise '
-                  'cgroup.max.descendants and cgroup.max.depth above it',
-    errno.EOPNOTSUPP: 'the group is threaded, or has processes of its own: '
-                      'use another one',
-    errno.EMFILE: 'nova-rt-compute has too many files open: raise its limit',
-    errno.ENFILE: 'the machine has too many files open: raise fs.file-max',
-}
-# EBUSY at a budget that is not 0 (dl_bw_manage() and tg_set_rt_bandwidth() with
-# HCBS): SCHED_DEADLINE and the groups share one bandwidth.
-_NO_ROOM_BESIDE = ('SCHED_DEADLINE tasks and servers have taken the bandwidth: '
-                   'end them, or lower the budgets of other groups')
+from nova_rt.virt.cgroup import errors
 
 
 class CgroupTree:
@@ -100,6 +49,8 @@ class CgroupTree:
         """Return the group of a process.
 
         :raises ProcessLookupError: if there is no such process
+        :raises MissingControlFileError: if the process was started before the
+            cpu controller was mounted
         """
         try:
             lines = (self.proc / str(pid) / 'cgroup').read_text().splitlines()
@@ -110,7 +61,7 @@ class CgroupTree:
             if (self.version == 2 and not controllers) or (
                     self.version == 1 and 'cpu' in controllers.split(',')):
                 return path.strip('/')
-        raise MissingControlFileError(
+        raise errors.MissingControlFileError(
             f'Process {pid} is in no group of the cpu controller: mount it '
             f'before nova-rt-compute starts.')
 
@@ -126,7 +77,7 @@ class CgroupTree:
         """Yield the groups directly below a group; none if it is gone."""
         try:
             with os.scandir(self._path(group)) as entries:
-                names = sorted(each.name for each in entries if each.is_dir())
+                names = sorted(entry.name for entry in entries if entry.is_dir())
         except FileNotFoundError:
             return
         for name in names:
@@ -141,12 +92,11 @@ class CgroupTree:
         try:
             with open(self._path(group, name), 'rb', buffering=0) as control:
                 return control.read().decode()
-        except OSError as error:
+        except OSError as exc:
             # ENODEV: the group was removed after its file was opened.
-            if error.errno not in (errno.ENOENT, errno.ENODEV):
-                raise self.refused(group, name, 'reading',
-                                   error.errno) from None
-            raise self._missing(group, name) from None
+            if exc.errno in (errno.ENOENT, errno.ENODEV):
+                raise self._missing(group, name) from None
+            raise errors.kernel_refusal(group, name, 'reading', exc.errno) from None
 
     def write(self, group: str, name: str, text: str) -> None:
         """Write a control file.
@@ -154,14 +104,13 @@ class CgroupTree:
         :raises MissingControlFileError: if it is not there
         :raises KernelRefusalError: if the kernel does not take the value
         """
-        path = self._path(group, name)
         try:
-            with open(path, 'r+', encoding='ascii') as control:
+            with open(self._path(group, name), 'r+', encoding='ascii') as control:
                 control.write(text)
         except FileNotFoundError:
             raise self._missing(group, name) from None
-        except OSError as refusal:
-            raise self.refused(group, name, text, refusal.errno) from None
+        except OSError as exc:
+            raise errors.kernel_refusal(group, name, text, exc.errno) from None
 
     def make(self, group: str) -> None:
         """Create a group, or take one that is there already.
@@ -170,8 +119,8 @@ class CgroupTree:
         """
         try:
             (self.root / group).mkdir(exist_ok=True)
-        except OSError as refusal:
-            raise self.refused('', group, 'mkdir', refusal.errno) from None
+        except OSError as exc:
+            raise errors.kernel_refusal(group, '', 'mkdir', exc.errno) from None
 
     def remove(self, group: str) -> None:
         """Remove an empty group.
@@ -180,32 +129,15 @@ class CgroupTree:
         """
         try:
             (self.root / group).rmdir()
-        except OSError as refusal:
-            raise self.refused('', group, 'rmdir', refusal.errno) from None
-
-    def refused(self, group: str, name: str, text: str,
-                number: int | None) -> KernelRefusalError:
-        """Return the kernel's answer as an exception with a sentence."""
-        number = number or 0
-        advice = _ADVICE.get(number, 'see the kernel log')
-        if number == errno.EBUSY and re.search('[1-9]', text):
-            advice = _NO_ROOM_BESIDE
-        return KernelRefusalError(
-            f'The kernel refused {text.strip()} in /{os.path.join(group, name)} '
-            f'({errno.errorcode.get(number, number)}): {advice}.', number)
+        except OSError as exc:
+            raise errors.kernel_refusal(group, '', 'rmdir', exc.errno) from None
 
     def _path(self, *parts: str) -> str:
         # Not pathlib: a claim reads the files of all containers on the host,
         # and pathlib would take longer than the kernel.
         return os.path.join(self.root, *parts)
 
-    def _missing(self, group: str, name: str) -> MissingControlFileError:
-        if not self.exists(group):
-            return MissingControlFileError(
-                f'The control group /{group} has gone: its container has '
-                'ended.')
-        return MissingControlFileError(
-            f'The control group /{group} has no file {name}: the kernel has '
-            'no real-time control groups there, or real-time tasks outside '
-            'kept the cpu controller from being turned on; see nova-rt\'s '
-            'operator guide.')
+    def _missing(self, group: str, name: str) -> errors.MissingControlFileError:
+        if self.exists(group):
+            return errors.missing_file(group, name)
+        return errors.missing_group(group)

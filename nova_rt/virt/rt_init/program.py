@@ -18,9 +18,9 @@ COMM = pathlib.PurePath(INSIDE).name
 def on_host(instances: str) -> pathlib.Path:
     """Return where libvirt finds it, to bind it into containers.
 
-    With the containers' roots: where nova-rt-compute and libvirtd are in
-    containers of their own, as with Kolla, libvirtd has no nova-rt. And it
-    stays there when nova-rt is installed anew.
+    It lies with the containers' roots: where nova-rt-compute and libvirtd are in
+    containers of their own, as with Kolla, libvirtd has no nova-rt. And it stays
+    there when nova-rt is reinstalled.
 
     :param instances: Nova's directory of instances
     """
@@ -28,16 +28,16 @@ def on_host(instances: str) -> pathlib.Path:
 
 
 def install(instances: str) -> None:
-    """Put it where libvirt finds it; containers that run keep theirs.
+    """Put it where libvirt finds it; running containers keep theirs.
 
     :param instances: Nova's directory of instances
-    :raises OSError: if it cannot be written, or not be executed there
+    :raises OSError: if it cannot be written or executed there
     """
     path = on_host(instances)
     path.parent.mkdir(parents=True, exist_ok=True)
     if not (path.exists() and filecmp.cmp(BUILT, path, shallow=False)):
-        whole = path.with_name(f'.{path.name}.{os.getpid()}')
-        shutil.copy(BUILT, whole)
-        whole.replace(path)
+        copy = path.with_name(f'.{path.name}.{os.getpid()}')
+        shutil.copy(BUILT, copy)
+        copy.replace(path)
     if not os.access(path, os.X_OK):
         raise PermissionError(f'{path} cannot be executed')

@@ -5,11 +5,11 @@
  * usage: rt-init other|fifo|rr PRIORITY INIT [ARGUMENT...]
  *
  * A container's control group is born with a real-time runtime of 0, and
- * libvirt gives nobody a chance to change that before it starts the
- * container's init. With a runtime of 0 the kernel refuses SCHED_FIFO with
- * EPERM, so this program asks for it until the kernel agrees: then the
- * reservation is in place. It takes the policy it was told to take and
- * becomes the real init, which thus never runs without its reservation.
+ * libvirt starts the container's init before anyone can change that. With a
+ * runtime of 0 the kernel refuses SCHED_FIFO with EPERM, so this program asks
+ * for it until the kernel agrees: then the reservation is in place. It takes
+ * the policy given on its command line and becomes the real init, which thus
+ * never runs without its reservation.
  */
 #include <errno.h>
 #include <sched.h>
@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 #define RETRY_NS (1000 * 1000L)
-#define SAY_SO_AFTER 10000 /* tries, about ten seconds */
+#define WARN_AFTER 10000 /* tries, about ten seconds */
 
-static int become(int policy, int priority)
+static int set_policy(int policy, int priority)
 {
 	struct sched_param param = { .sched_priority = priority };
 
@@ -34,12 +34,12 @@ static void wait_for_reservation(void)
 	const struct timespec pause = { .tv_nsec = RETRY_NS };
 	long tries;
 
-	for (tries = 0; become(SCHED_FIFO, 1) != 0; tries++) {
+	for (tries = 0; set_policy(SCHED_FIFO, 1) != 0; tries++) {
 		if (errno != EPERM) {
 			perror("rt-init: sched_setscheduler");
 			exit(1);
 		}
-		if (tries == SAY_SO_AFTER)
+		if (tries == WARN_AFTER)
 			fputs("rt-init: waiting for nova-rt-compute to set "
 			      "the CPU reservation\n", stderr);
 		nanosleep(&pause, NULL);
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
 	policy = policy_named(argv[1]);
 	priority = policy == SCHED_OTHER ? 0 : atoi(argv[2]);
 	wait_for_reservation();
-	if (become(policy, priority) != 0) {
+	if (set_policy(policy, priority) != 0) {
 		perror("rt-init: sched_setscheduler");
 		return 1;
 	}

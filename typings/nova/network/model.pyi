@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
+class VIF(dict[str, Any]): ...
+
 def __getattr__(name: str) -> Any: ...

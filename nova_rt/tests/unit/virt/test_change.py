@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A domain's budget and metadata change together; libvirt's test driver."""
 
-import threading
 import types
+from unittest import mock
 
 import libvirt
 from nova import exception
@@ -13,8 +13,9 @@ import pytest
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt.virt import domain_xml
-from nova_rt.virt import driver
-from nova_rt.virt.cgroup import tree
+from nova_rt.virt import domains
+from nova_rt.virt import host
+from nova_rt.virt.cgroup import errors
 
 
 def holding(runtime_us):
@@ -34,7 +35,7 @@ class Reservations:
 
     def apply(self, pid, wanted):
         if wanted == self.refuses:
-            raise tree.KernelRefusalError('The kernel refused it.', 16)
+            raise errors.KernelRefusalError('The kernel refused it.', 16)
         self.applied.append(wanted)
 
 
@@ -45,9 +46,16 @@ def domain(monkeypatch):
     monkeypatch.setattr(nova_guest, 'libvirt', libvirt)
     connection = libvirt.open('test:///default')
     domain = connection.lookupByName('test')
-    driver._change(Reservations(), nova_guest.Guest(domain), SMALL)
+    change(domain, Reservations(), SMALL)
     yield domain
     connection.close()
+
+
+def change(domain, kernel, wanted):
+    """Give a domain another reservation, as the driver does."""
+    connection = types.SimpleNamespace(
+        get_guest=lambda instance: nova_guest.Guest(domain))
+    domains.DomainReservations(connection, kernel).change(None, wanted)
 
 
 def copies(domain):
@@ -58,7 +66,7 @@ def copies(domain):
 
 def test_a_running_one_has_the_new_budget_and_says_so(domain):
     kernel = Reservations()
-    driver._change(kernel, nova_guest.Guest(domain), LARGE)
+    change(domain, kernel, LARGE)
     assert kernel.applied == [LARGE]
     assert copies(domain) == [LARGE, LARGE]
 
@@ -66,14 +74,14 @@ def test_a_running_one_has_the_new_budget_and_says_so(domain):
 def test_a_stopped_one_says_it_for_its_next_start(domain):
     domain.destroy()
     kernel = Reservations()
-    driver._change(kernel, nova_guest.Guest(domain), LARGE)
+    change(domain, kernel, LARGE)
     assert kernel.applied == []
     assert copies(domain) == [LARGE, LARGE]
 
 
 def test_what_the_kernel_refuses_is_not_said(domain):
-    with pytest.raises(tree.KernelRefusalError):
-        driver._change(Reservations(LARGE), nova_guest.Guest(domain), LARGE)
+    with pytest.raises(exception.ResizeError, match='The kernel refused'):
+        change(domain, Reservations(LARGE), LARGE)
     assert copies(domain) == [SMALL, SMALL]
 
 
@@ -87,17 +95,27 @@ def test_what_libvirt_refuses_is_taken_back_from_the_kernel(domain):
         def setMetadata(self, *_):
             raise libvirt.libvirtError('no')
     kernel = Reservations()
-    with pytest.raises(libvirt.libvirtError):
-        driver._change(kernel, nova_guest.Guest(Deaf()), LARGE)
+    with pytest.raises(exception.ResizeError, match='no'):
+        change(Deaf(), kernel, LARGE)
     assert kernel.applied == [LARGE, SMALL]
     assert copies(domain) == [SMALL, SMALL]
 
 
 def test_all_that_may_go_wrong_is_one_kind_of_refusal(domain):
-    case = types.SimpleNamespace(
-        _copies=threading.Lock(),
-        _host=types.SimpleNamespace(
-            get_guest=lambda _: nova_guest.Guest(domain)),
-        reservations=Reservations(LARGE))
-    with pytest.raises(exception.ResizeError, match='The kernel refused'):
-        driver.RTLibvirtDriver.change_reservation(case, None, LARGE)
+    refusals = (errors.KernelRefusalError('The kernel refused it.', 16),
+                errors.MissingControlFileError('It has gone.'),
+                ProcessLookupError('It has ended.'),
+                host.UnavailableError('Nothing is offered.'))
+    for refusal in refusals:
+        kernel = mock.Mock()
+        kernel.apply.side_effect = refusal
+        with pytest.raises(exception.ResizeError, match=str(refusal)):
+            change(domain, kernel, LARGE)
+
+
+def test_a_server_without_a_domain_here_is_left_to_its_next_start():
+    connection = mock.Mock()
+    connection.get_guest.side_effect = exception.InstanceNotFound(instance_id='u')
+    kernel = Reservations()
+    domains.DomainReservations(connection, kernel).change(None, LARGE)
+    assert kernel.applied == []

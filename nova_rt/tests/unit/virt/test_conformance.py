@@ -4,7 +4,7 @@
 import pytest
 
 from nova_rt.testing import conformance
-from nova_rt.testing import fake_faces
+from nova_rt.testing import fake_hcbs
 from nova_rt.testing import fake_kernel
 from nova_rt.virt.cgroup import detect
 
@@ -12,19 +12,19 @@ TOP = 'playground'
 KERNELS = {
     'rt-group': lambda: fake_kernel.FakeKernel(),
     'hcbs-multi': lambda: fake_kernel.FakeKernel(multi=True),
-    'hcbs-list': lambda: fake_faces.FakeListKernel(),
-    'hcbs-max': lambda: fake_faces.FakeMaxKernel(),
+    'hcbs-list': lambda: fake_hcbs.FakeListKernel(),
+    'hcbs-max': lambda: fake_hcbs.FakeMaxKernel(),
 }
 
 
 @pytest.fixture(params=KERNELS)
 def playground(request):
     kernel = KERNELS[request.param]()
-    spoken = detect.detect(kernel, kernel.count)
-    assert spoken.name == request.param
+    detected = detect.detect(kernel, kernel.count)
+    assert detected.name == request.param
     kernel.make(TOP)
     # As an operator does, where a new group has no budget of its own.
-    place = conformance.Playground(spoken, TOP, 100_000)
+    place = conformance.FakePlayground(detected, TOP, 100_000)
     place.write(TOP, 0)
     return place
 

@@ -4,16 +4,17 @@ import pathlib
 
 import pytest
 
-from nova_rt.testing import fake_faces
+from nova_rt.testing import fake_hcbs
 from nova_rt.testing import fake_kernel
 from nova_rt.virt.cgroup import detect
+from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup import tree
 
 
 def test_a_kernel_with_a_runtime_for_each_pcpu_speaks_hcbs_multi():
     kernel = fake_kernel.FakeKernel(count=3, multi=True)
-    spoken = detect.detect(kernel, 64)
-    assert (spoken.name, spoken.count) == ('hcbs-multi', 3)
+    detected = detect.detect(kernel, 64)
+    assert (detected.name, detected.count) == ('hcbs-multi', 3)
 
 
 def test_a_stock_kernel_speaks_rt_group():
@@ -35,7 +36,7 @@ def test_the_probe_leaves_no_group(tmp_path):
 
 
 def test_a_controller_that_is_off_is_not_taken_for_a_kernel_without(tmp_path):
-    with pytest.raises(tree.MissingControlFileError, match=r'write \+cpu to'):
+    with pytest.raises(errors.MissingControlFileError, match=r'write \+cpu to'):
         detect.detect(tree.CgroupTree(tmp_path, 2), 4)
     assert list(tmp_path.iterdir()) == []
 
@@ -45,15 +46,15 @@ def test_a_tree_that_cannot_be_written_is_an_error_with_advice(
     def refuse(path, **kwargs):
         raise PermissionError(errno.EACCES, 'denied')
     monkeypatch.setattr(pathlib.Path, 'mkdir', refuse)
-    with pytest.raises(tree.KernelRefusalError, match='run nova-rt-compute as root'):
+    with pytest.raises(errors.KernelRefusalError, match='run nova-rt-compute as root'):
         detect.detect(tree.CgroupTree(tmp_path, 1), 4)
 
 
 @pytest.mark.parametrize(('kernel', 'name', 'cpus'), [
-    (fake_faces.FakeListKernel(3), 'hcbs-list', 3),
-    (fake_faces.FakeMaxKernel(3), 'hcbs-max', 64)])
-def test_the_faces_on_version_2_are_told_apart_by_their_files(
+    (fake_hcbs.FakeListKernel(3), 'hcbs-list', 3),
+    (fake_hcbs.FakeMaxKernel(3), 'hcbs-max', 64)])
+def test_the_dialects_on_version_2_are_distinguished_by_their_files(
         kernel, name, cpus):
-    spoken = detect.detect(kernel, 64)
-    assert (spoken.name, spoken.count) == (name, cpus)
+    detected = detect.detect(kernel, 64)
+    assert (detected.name, detected.count) == (name, cpus)
     assert list(kernel.children('')) == []

@@ -9,14 +9,16 @@ import pytest
 from nova_rt import bandwidth
 from nova_rt import conf
 from nova_rt.cmd import manage_host
-from nova_rt.testing import fake_faces
+from nova_rt.testing import fake_hcbs
 from nova_rt.testing import fake_kernel
-from nova_rt.virt import host
+from nova_rt.virt import container_groups
+from nova_rt.virt import this_host
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import tree
 from nova_rt.virt.cgroup.doctor import examination
 from nova_rt.virt.cgroup.doctor import finding
+from nova_rt.virt.cgroup.doctor import machine
 
 CPUS = frozenset(range(4))
 CAP = bandwidth.fraction_to_bandwidth(0.9)
@@ -25,13 +27,13 @@ CAP = bandwidth.fraction_to_bandwidth(0.9)
 @pytest.fixture
 def proc(tmp_path):
     """What procfs says of a machine as it is after boot."""
-    found = tmp_path / 'proc'
-    (found / 'self').mkdir(parents=True)
-    (found / 'self/mounts').write_text('none /cg/cpu cgroup rw,cpu 0 0\n')
-    (found / 'sys/kernel').mkdir(parents=True)
-    (found / 'sys/kernel/sched_rt_runtime_us').write_text('950000\n')
-    (found / 'sys/kernel/sched_rt_period_us').write_text('1000000\n')
-    return found
+    path = tmp_path / 'proc'
+    (path / 'self').mkdir(parents=True)
+    (path / 'self/mounts').write_text('none /cg/cpu cgroup rw,cpu 0 0\n')
+    (path / 'sys/kernel').mkdir(parents=True)
+    (path / 'sys/kernel/sched_rt_runtime_us').write_text('950000\n')
+    (path / 'sys/kernel/sched_rt_period_us').write_text('1000000\n')
+    return path
 
 
 @pytest.fixture
@@ -45,23 +47,24 @@ def debugfs(tmp_path):
 
 
 def examine(kernel, debugfs, online=CPUS, cap=CAP):
-    return examination.examine(finding.Machine(
-        kernel, CPUS, online, cap, host.MACHINE_GROUPS, debugfs))
+    return examination.examine(machine.Machine(
+        kernel, CPUS, online, cap, container_groups.MACHINE_GROUPS, debugfs))
 
 
-def said(findings, verdict):
-    return {each.check: f'{each.found}: {each.advice}' for each in findings
-            if each.verdict == verdict}
+def sentences(findings, verdict):
+    """Return what was found and what to do, by check."""
+    return {row.check: f'{row.found}: {row.advice}' for row in findings
+            if row.verdict == verdict}
 
 
 @pytest.mark.parametrize('make', [
-    fake_kernel.FakeKernel, fake_faces.FakeListKernel,
-    fake_faces.FakeMaxKernel])
-def test_a_healthy_host_is_said_to_be_so_and_left_as_it_was(
+    fake_kernel.FakeKernel, fake_hcbs.FakeListKernel,
+    fake_hcbs.FakeMaxKernel])
+def test_a_healthy_host_is_reported_so_and_left_as_it_was(
         make, proc, debugfs):
     kernel = make(proc=proc)
     findings = examine(kernel, debugfs)
-    assert {each.verdict for each in findings} == {finding.OK}
+    assert {row.verdict for row in findings} == {finding.OK}
     assert findings[0].check == 'dialect'
     assert list(kernel.children('')) == []
 
@@ -69,27 +72,27 @@ def test_a_healthy_host_is_said_to_be_so_and_left_as_it_was(
 def test_a_kernel_without_groups_is_wrong(tmp_path, proc):
     plain = tree.CgroupTree(tmp_path / 'cg', 1, proc)
     plain.root.mkdir()
-    wrong = said(examine(plain, tmp_path), finding.WRONG)
+    wrong = sentences(examine(plain, tmp_path), finding.WRONG)
     assert 'boot a kernel with HCBS or CONFIG_RT_GROUP_SCHED' in (
         wrong['dialect'])
     assert list(plain.root.iterdir()) == []
 
 
 def test_a_machine_without_the_controller_is_wrong(tmp_path):
-    wrong = said(examine(None, tmp_path), finding.WRONG)
+    wrong = sentences(examine(None, tmp_path), finding.WRONG)
     assert set(wrong) == {'dialect', 'cgroup layout'}
 
 
 def test_a_limit_of_minus_1_on_a_stock_kernel_is_wrong(proc, debugfs):
     (proc / 'sys/kernel/sched_rt_runtime_us').write_text('-1\n')
-    wrong = said(examine(fake_kernel.FakeKernel(proc=proc), debugfs),
+    wrong = sentences(examine(fake_kernel.FakeKernel(proc=proc), debugfs),
                  finding.WRONG)
     assert 'set it to 950000' in wrong['sysctl']
 
 
 def test_a_cap_that_the_kernel_does_not_admit_is_a_warning(proc, debugfs):
     kernel = fake_kernel.FakeKernel(multi=True, proc=proc)
-    warned = said(examine(kernel, debugfs, cap=bandwidth.BW_UNIT),
+    warned = sentences(examine(kernel, debugfs, cap=bandwidth.BW_UNIT),
                   finding.WARNING)
     assert 'less than [rt] cap, 100%' in warned['sysctl']
     assert 'fair server' in warned['sysctl']
@@ -97,16 +100,16 @@ def test_a_cap_that_the_kernel_does_not_admit_is_a_warning(proc, debugfs):
 
 def test_a_fair_server_that_cannot_be_seen_is_a_warning(proc, tmp_path):
     kernel = fake_kernel.FakeKernel(multi=True, proc=proc)
-    warned = said(examine(kernel, tmp_path / 'nothing'), finding.WARNING)
+    warned = sentences(examine(kernel, tmp_path / 'nothing'), finding.WARNING)
     assert 'mount -t debugfs' in warned['fair server']
 
 
 @pytest.mark.parametrize('make', [
-    fake_faces.FakeListKernel, fake_faces.FakeMaxKernel])
+    fake_hcbs.FakeListKernel, fake_hcbs.FakeMaxKernel])
 def test_a_root_group_at_0_is_wrong(make, proc, debugfs):
     kernel = make(proc=proc)
     kernel._groups[''].runtimes_us = [0] * 4
-    wrong = said(examine(kernel, debugfs), finding.WRONG)
+    wrong = sentences(examine(kernel, debugfs), finding.WRONG)
     assert 'the root group is at 0' in wrong['ancestors'].lower()
     assert '900000' in wrong['sysctl']
 
@@ -116,7 +119,7 @@ def test_another_group_s_budget_is_a_warning_that_names_it(proc, debugfs):
     kernel.start(7, 'jack')
     detect.detect(kernel, 4).write(
         'jack', budget.Budget(100_000, (0, 30_000, 0, 0)))
-    warned = said(examine(kernel, debugfs), finding.WARNING)
+    warned = sentences(examine(kernel, debugfs), finding.WARNING)
     assert '/jack holds 30% of pCPU 1' in warned['foreign budget']
     assert 'write 0 to its cpu.rt_multi_runtime_us' in (
         warned['foreign budget'])
@@ -127,7 +130,7 @@ def test_nothing_left_at_the_root_is_wrong(proc, debugfs):
     kernel.start(7, 'jack')
     detect.detect(kernel, 4).write('jack', budget.Budget(
         1_000_000, (950_000,) * 4))
-    wrong = said(examine(kernel, debugfs), finding.WRONG)
+    wrong = sentences(examine(kernel, debugfs), finding.WRONG)
     assert 'look which other groups hold' in wrong['ancestors']
 
 
@@ -136,7 +139,7 @@ def test_what_no_container_needs_any_more_is_a_warning(proc, debugfs):
     kernel.start(7, 'machine/one')
     detect.detect(kernel, 4).write('machine', budget.Budget(
         1_000_000, (100_000,) * 4))
-    warned = said(examine(kernel, debugfs), finding.WARNING)
+    warned = sentences(examine(kernel, debugfs), finding.WARNING)
     assert '/machine holds 10% of every pCPU' in warned['ancestors']
     assert 'see that nova-rt-compute runs' in warned['ancestors']
 
@@ -148,7 +151,7 @@ def test_a_container_that_waits_below_a_group_at_0_is_wrong(proc, debugfs):
     (proc / '7/comm').write_text('.nova-rt-init\n')
     (proc / '7/cmdline').write_bytes(b'/.nova-rt-init\0')
     (proc / '7/task').mkdir()
-    wrong = said(examine(kernel, debugfs), finding.WRONG)
+    wrong = sentences(examine(kernel, debugfs), finding.WRONG)
     assert 'the container in /machine/one waits' in wrong['ancestors']
     assert '/machine is at 0: see that nova-rt-compute runs' in (
         wrong['ancestors'])
@@ -157,7 +160,7 @@ def test_a_container_that_waits_below_a_group_at_0_is_wrong(proc, debugfs):
 def test_both_versions_of_control_groups_at_once_are_a_warning(proc, debugfs):
     mounts = proc / 'self/mounts'
     mounts.write_text(mounts.read_text() + 'none /cg/unified cgroup2 rw 0 0\n')
-    warned = said(examine(fake_kernel.FakeKernel(proc=proc), debugfs),
+    warned = sentences(examine(fake_kernel.FakeKernel(proc=proc), debugfs),
                   finding.WARNING)
     assert 'unmount /cg/unified' in warned['cgroup layout']
 
@@ -165,21 +168,21 @@ def test_both_versions_of_control_groups_at_once_are_a_warning(proc, debugfs):
 def test_a_controller_that_is_off_for_containers_is_wrong(tmp_path, proc):
     unified = tree.CgroupTree(tmp_path / 'cg', 2, proc)
     (unified.root / 'machine.slice').mkdir(parents=True)
-    wrong = said(examine(unified, tmp_path), finding.WRONG)
+    wrong = sentences(examine(unified, tmp_path), finding.WRONG)
     assert 'off in /machine.slice' in wrong['cgroup layout']
     assert 'write +cpu to' in wrong['dialect']
 
 
 def test_cpus_that_are_offline_are_a_warning(proc, debugfs):
-    warned = said(examine(fake_kernel.FakeKernel(proc=proc), debugfs,
+    warned = sentences(examine(fake_kernel.FakeKernel(proc=proc), debugfs,
                           online=frozenset({0, 2})), finding.WARNING)
     assert '2 of 4 are online; 1, 3 can hold nothing' in warned['pCPUs']
 
 
-def test_who_may_not_write_is_told_so(proc, debugfs, monkeypatch):
+def test_a_user_who_may_not_write_is_advised(proc, debugfs, monkeypatch):
     kernel = fake_kernel.FakeKernel(proc=proc)
     kernel.refuse_next = errno.EACCES
-    wrong = said(examine(kernel, debugfs), finding.WRONG)
+    wrong = sentences(examine(kernel, debugfs), finding.WRONG)
     assert 'run nova-rt-compute as root' in wrong['dialect']
 
 
@@ -189,9 +192,9 @@ def test_options_that_make_no_sense_here_are_wrong():
     conf.register_opts(options)
     options.set_override('cpu_set', '4095', group='rt')
     options.set_override('hcbs_scheduler_available', False, group='rt')
-    findings = host.examine(options)
-    assert 'not online' in said(findings, finding.WRONG)['options']
-    assert 'offers no reservations' in said(
+    findings = this_host.examine(options)
+    assert 'not online' in sentences(findings, finding.WRONG)['options']
+    assert 'offers no reservations' in sentences(
         findings, finding.WARNING)['options']
 
 
@@ -199,7 +202,7 @@ def test_options_that_make_no_sense_here_are_wrong():
     (finding.OK, 0), (finding.WARNING, 0), (finding.WRONG, 1)])
 def test_the_exit_status_is_1_if_something_is_wrong(
         monkeypatch, verdict, status):
-    monkeypatch.setattr(host, 'examine', lambda options: [
+    monkeypatch.setattr(this_host, 'examine', lambda options: [
         finding.Finding('pCPUs', verdict, 'so', 'do')])
     command = manage_host.Probe(None, None)
     command.app = type('App', (), {'stdout': io.StringIO()})

@@ -24,9 +24,9 @@ def changed(policy=None):
 
 
 def test_what_a_domain_holds_is_read_back_from_it():
-    told = domain_xml.holding_in(etree.tostring(changed()).decode())
-    assert told.reservation == HOLDING.reservation
-    assert told.pcpus == (0, 2, 3)
+    holding = domain_xml.holding_in(etree.tostring(changed()).decode())
+    assert holding.reservation == HOLDING.reservation
+    assert holding.pcpus == (0, 2, 3)
 
 
 def test_a_domain_without_a_reservation_holds_nothing():
@@ -64,7 +64,7 @@ def test_rt_init_is_bound_into_the_container_read_only():
     assert bind.find('readonly') is not None
 
 
-def test_metadata_alone_tell_the_same():
+def test_metadata_alone_say_the_same():
     changed = ledger.Holding(
         reservation.Reservation(50_000, 200_000, 2), (1, 2))
     domain = f'''<domain><metadata><rt:reservation

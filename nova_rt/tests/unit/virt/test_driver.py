@@ -3,10 +3,13 @@ import errno
 import types
 from unittest import mock
 
+from nova import exception
 from nova.virt.libvirt import driver as nova_driver
 import pytest
 
+from nova_rt.virt import domains
 from nova_rt.virt import driver
+from nova_rt.virt import workarounds
 
 
 class LibvirtError(Exception):
@@ -34,28 +37,44 @@ def guest(answer):
 
 
 def test_a_domain_deleted_since_it_was_listed_holds_nothing():
-    assert driver._holding_in(guest(LibvirtError(42))) is None
+    assert domains.holding_in(guest(LibvirtError(42))) is None
 
 
 def test_a_libvirt_that_is_away_is_not_taken_for_an_empty_host():
     with pytest.raises(LibvirtError):
-        driver._holding_in(guest(LibvirtError(38)))
+        domains.holding_in(guest(LibvirtError(38)))
 
 
-def test_a_domain_of_somebody_else_holds_nothing():
-    assert driver._holding_in(guest('<domain/>')) is None
+def test_a_domain_that_is_not_ours_holds_nothing():
+    assert domains.holding_in(guest('<domain/>')) is None
 
 
 def destroy(monkeypatch, *answers):
-    """Destroy a domain; return how often libvirt did, and what was settled."""
-    asked = mock.Mock(side_effect=answers)
+    """Destroy a domain; return how often libvirt did, and what was taken back."""
+    destroy_in_nova = mock.Mock(side_effect=answers)
     monkeypatch.setattr(
-        nova_driver.LibvirtDriver, '_destroy', lambda driver, instance: asked())
+        nova_driver.LibvirtDriver, '_destroy', lambda driver, instance: destroy_in_nova())
     ours = driver.RTLibvirtDriver.__new__(driver.RTLibvirtDriver)
-    ours.reservations = mock.Mock()
-    monkeypatch.setattr(ours, '_group_of', lambda instance: 'group')
+    ours._domains = mock.Mock(group_of=lambda instance: 'group')
     ours._destroy(None)
-    return asked.call_count, ours.reservations.settle.call_args_list
+    return destroy_in_nova.call_count, ours._domains.take_back.call_args_list
+
+
+def started(refusal):
+    """Start a container that is refused its reservation; return the driver."""
+    ours = driver.RTLibvirtDriver.__new__(driver.RTLibvirtDriver)
+    ours._domains = mock.Mock()
+    ours._domains.apply.side_effect = refusal
+    ours._destroy = mock.Mock()
+    with mock.patch.object(nova_driver.LibvirtDriver, '_create_guest'), (
+            pytest.raises(exception.InstanceDeployFailure)):
+        ours._create_guest(None, '<domain/>', mock.sentinel.instance)
+    return ours
+
+
+def test_a_container_that_cannot_have_its_reservation_is_ended():
+    ours = started(exception.InstanceDeployFailure(reason='no room'))
+    ours._destroy.assert_called_once_with(mock.sentinel.instance)
 
 
 def test_a_container_whose_group_vanishes_meanwhile_is_ended(monkeypatch):
@@ -63,12 +82,12 @@ def test_a_container_whose_group_vanishes_meanwhile_is_ended(monkeypatch):
     assert destroy(monkeypatch, *gone, None) == (3, [mock.call('group')])
 
 
-def test_what_else_libvirt_refuses_is_told_at_once(monkeypatch):
+def test_what_else_libvirt_refuses_is_raised_at_once(monkeypatch):
     for refusal in (LibvirtError(38, errno.EIO), LibvirtError(42, -1)):
         with pytest.raises(LibvirtError):
             destroy(monkeypatch, refusal)
 
 
-def test_a_group_that_never_ceases_to_vanish_is_told_in_the_end(monkeypatch):
+def test_a_group_that_never_ceases_to_vanish_is_an_error_in_the_end(monkeypatch):
     with pytest.raises(LibvirtError):
-        destroy(monkeypatch, *[LibvirtError(38, errno.ENOENT)] * driver._ENDS)
+        destroy(monkeypatch, *[LibvirtError(38, errno.ENOENT)] * workarounds.ENDS)

@@ -7,20 +7,21 @@ from nova_rt import bandwidth
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
-from nova_rt.testing import fake_faces
+from nova_rt.testing import fake_hcbs
 from nova_rt.virt import host
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import dialect
+from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup import hcbs
 from nova_rt.virt.cgroup import hierarchy
 from nova_rt.virt.cgroup import survey
 
 
 def host_with(kernel):
-    spoken = detect.detect(kernel, kernel.count)
-    return host.ReservationHost(spoken, shares.HostShares.empty(
-        [spoken.admitted()] * kernel.count, spoken.occupancy))
+    detected = detect.detect(kernel, kernel.count)
+    return host.ReservationHost(detected, shares.HostShares.empty(
+        [detected.admitted()] * kernel.count, detected.occupancy))
 
 
 def holding(runtime_us, *pcpus):
@@ -33,7 +34,7 @@ def test_a_list_names_every_pcpu_and_each_time_once():
 
 
 def test_a_list_has_runtimes_on_the_chosen_pcpus_only():
-    kernel = fake_faces.FakeListKernel()
+    kernel = fake_hcbs.FakeListKernel()
     kernel.start(7, 'machine.slice/one.scope')
     host_with(kernel).apply(7, holding(40_000, 3, 1))
     need = bandwidth.to_bandwidth(40_000, 100_000)
@@ -42,11 +43,11 @@ def test_a_list_has_runtimes_on_the_chosen_pcpus_only():
 
 
 def test_periods_that_differ_are_read_as_the_longest_of_them():
-    kernel = fake_faces.FakeListKernel(count=2)
+    kernel = fake_hcbs.FakeListKernel(count=2)
     texts = {dialect.RUNTIME: '500 300', dialect.PERIOD: '1000 4000'}
-    spoken = hcbs.HCBSList(kernel, 2)
+    detected = hcbs.HCBSList(kernel, 2)
     kernel.read = lambda group, name: texts[name]
-    assert spoken.read('one') == budget.Budget(4_000, (2_000, 300))
+    assert detected.read('one') == budget.Budget(4_000, (2_000, 300))
 
 
 @pytest.mark.parametrize(('text', 'runtimes'), [
@@ -55,15 +56,15 @@ def test_periods_that_differ_are_read_as_the_longest_of_them():
     ('9 0 8 1 7 2 0 3', (9, 8, 7, 0))])
 def test_a_time_for_all_for_each_and_lists_of_cpus_are_read_alike(
         text, runtimes):
-    kernel = fake_faces.FakeListKernel()
-    spoken = hcbs.HCBSList(kernel, 4)
+    kernel = fake_hcbs.FakeListKernel()
+    detected = hcbs.HCBSList(kernel, 4)
     kernel.read = lambda group, name: (
         text if name == dialect.RUNTIME else '1000')
-    assert spoken.read('one') == budget.Budget(1_000, runtimes)
+    assert detected.read('one') == budget.Budget(1_000, runtimes)
 
 
 def test_max_has_the_runtime_on_every_pcpu():
-    kernel = fake_faces.FakeMaxKernel()
+    kernel = fake_hcbs.FakeMaxKernel()
     kernel.start(7, 'machine.slice/one.scope')
     machine = host_with(kernel)
     machine.apply(7, holding(40_000, 3, 1))
@@ -73,32 +74,32 @@ def test_max_has_the_runtime_on_every_pcpu():
 
 
 def test_groups_that_say_max_are_left_so_and_passed_over():
-    kernel = fake_faces.FakeMaxKernel()
+    kernel = fake_hcbs.FakeMaxKernel()
     kernel.start(7, 'machine.slice/one.scope/libvirt')
     kernel.start(8, 'machine.slice/two.scope/libvirt')
-    spoken = detect.detect(kernel, kernel.count)
-    spoken.write('machine.slice', budget.Budget(100_000, (0,) * 4))
-    groups = hierarchy.Hierarchy(spoken)
+    detected = detect.detect(kernel, kernel.count)
+    detected.write('machine.slice', budget.Budget(100_000, (0,) * 4))
+    groups = hierarchy.Hierarchy(detected)
     for name in ('one', 'two'):
         groups.apply(f'machine.slice/{name}.scope/libvirt',
                      budget.Budget(100_000, (20_000,) * 4))
     assert kernel.read('machine.slice/one.scope', hcbs.MAX) == 'max 0\n'
     assert kernel.read('machine.slice', hcbs.MAX) == '40000 100000\n'
-    found = survey.survey(spoken, ('machine.slice',), {
+    kernel_holds = survey.survey(detected, ('machine.slice',), {
         name: f'machine.slice/{name}.scope/libvirt' for name in ('one', 'two')})
-    assert found.kept == (0,) * 4
+    assert kernel_holds.kept == (0,) * 4
     kernel.stop(7)
-    groups.settle('machine.slice/one.scope/libvirt')
+    groups.take_back('machine.slice/one.scope/libvirt')
     assert kernel.read('machine.slice', hcbs.MAX) == '20000 100000\n'
 
 
 @pytest.mark.parametrize('make', [
-    fake_faces.FakeListKernel, fake_faces.FakeMaxKernel])
+    fake_hcbs.FakeListKernel, fake_hcbs.FakeMaxKernel])
 def test_the_pool_of_the_root_bounds_what_is_admitted(make):
     kernel = make()
-    spoken = detect.detect(kernel, kernel.count)
+    detected = detect.detect(kernel, kernel.count)
     kernel._groups[''].runtimes_us = [500_000] * 4
-    assert spoken.admitted() == bandwidth.BW_UNIT // 2
+    assert detected.admitted() == bandwidth.BW_UNIT // 2
     kernel._groups[''].runtimes_us = [0] * 4
-    with pytest.raises(dialect.UnenforcedError, match='has a budget of 0'):
-        spoken.admitted()
+    with pytest.raises(errors.UnenforcedError, match='has a budget of 0'):
+        detected.admitted()

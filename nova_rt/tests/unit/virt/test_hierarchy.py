@@ -10,8 +10,8 @@ from nova_rt import reservation
 from nova_rt.testing import fake_kernel
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import detect
+from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup import hierarchy
-from nova_rt.virt.cgroup import tree
 
 LEAF = 'machine.slice/one.scope/libvirt'
 
@@ -60,7 +60,7 @@ def test_a_refusal_gives_back_what_was_raised_for_it(kernel, groups):
     kernel.start(8, 'machine/two')
     groups.apply('machine/one', on_chosen(60_000, 100_000, 0))
     before = kernel.bandwidths('machine')
-    with pytest.raises(tree.KernelRefusalError) as refusal:
+    with pytest.raises(errors.KernelRefusalError) as refusal:
         groups.apply('machine/two', on_chosen(60_000, 100_000, 0))
     assert refusal.value.errno == errno.EINVAL
     assert 'more than the parent group or the global limit' in str(
@@ -79,7 +79,7 @@ def test_a_refusal_of_the_leaf_itself_gives_back_what_was_raised(
             kernel.refuse_next = errno.EBUSY
         write(group, name, text)
     kernel.write = refuse
-    with pytest.raises(tree.KernelRefusalError):
+    with pytest.raises(errors.KernelRefusalError):
         groups.apply('machine/one', leaf)
     assert kernel.bandwidths('machine') == [0] * 4
 
@@ -88,7 +88,7 @@ def test_an_ended_container_leaves_nothing_above_it(kernel, groups):
     kernel.start(7, LEAF)
     groups.apply(LEAF, on_chosen(40_000, 100_000, 3, 1))
     kernel.stop(7)
-    groups.settle(LEAF)
+    groups.take_back(LEAF)
     assert kernel.bandwidths('machine.slice') == [0] * 4
 
 
@@ -99,7 +99,7 @@ def test_what_the_kernel_will_not_take_back_yet_is_tried_again(
     kernel.stop(7)
     kernel.refuse_next = errno.EINVAL
     monkeypatch.setattr(hierarchy.time, 'sleep', lambda seconds: None)
-    groups.settle('machine/one')
+    groups.take_back('machine/one')
     assert kernel.bandwidths('machine') == [0] * 4
 
 
@@ -109,12 +109,12 @@ def test_a_container_whose_group_lingers_is_waited_for(kernel, groups,
     groups.apply('machine/one', on_chosen(40_000, 100_000, 0))
     monkeypatch.setattr(hierarchy.time, 'sleep',
                         lambda seconds: kernel.pids and kernel.stop(7))
-    groups.settle('machine/one')
+    groups.take_back('machine/one')
     assert kernel.bandwidths('machine') == [0] * 4
 
 
 def test_a_group_without_control_files_is_an_error(kernel, groups):
-    with pytest.raises(tree.MissingControlFileError, match='has gone'):
+    with pytest.raises(errors.MissingControlFileError, match='has gone'):
         groups.apply('machine/none', on_chosen(40_000, 100_000, 0))
 
 
@@ -152,13 +152,13 @@ def test_whichever_write_is_refused_a_running_container_has_all_it_had(
     kernel.write = refuse
     try:
         groups.apply('machine/one', wanted)
-    except tree.KernelRefusalError:
+    except errors.KernelRefusalError:
         expected = old
     else:
         expected = wanted
     assert groups.holds('machine/one', expected)
     kernel.write = write
-    groups.settle('machine/ended')
+    groups.take_back('machine/ended')
     assert kernel.bandwidths('machine')[0] - expected.bandwidths[0] <= 2
 
 

@@ -10,10 +10,13 @@ from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.testing import fake_kernel
+from nova_rt.virt import cpus
 from nova_rt.virt import host
+from nova_rt.virt import this_host
 from nova_rt.virt.cgroup import detect
-from nova_rt.virt.cgroup import dialect
+from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup import hierarchy
+from nova_rt.virt.cgroup import limits
 from nova_rt.virt.cgroup import tree
 
 
@@ -23,9 +26,9 @@ def holding(runtime_us, *pcpus):
 
 
 def host_with(kernel):
-    spoken = detect.detect(kernel, kernel.count)
-    return host.ReservationHost(spoken, shares.HostShares.empty(
-        [spoken.admitted()] * kernel.count, spoken.occupancy))
+    detected = detect.detect(kernel, kernel.count)
+    return host.ReservationHost(detected, shares.HostShares.empty(
+        [detected.admitted()] * kernel.count, detected.occupancy))
 
 
 def options(**values):
@@ -91,7 +94,7 @@ def test_a_refusal_leaves_the_kernel_as_it_was(kernel):
     machine = host_with(kernel)
     kernel.start(7, 'machine/one')
     kernel.refuse_containers = errno.EINVAL
-    with pytest.raises(tree.KernelRefusalError):
+    with pytest.raises(errors.KernelRefusalError):
         machine.apply(7, holding(40_000, 0))
     assert kernel.bandwidths('machine') == [0] * 4
 
@@ -110,7 +113,7 @@ def test_a_container_that_ended_a_moment_ago_does_not_keep_the_next_waiting(
 
 
 def test_a_host_that_is_turned_off_offers_a_share_of_0():
-    machine = host.ReservationHost.open(
+    machine = this_host.from_options(
         options(hcbs_scheduler_available=False))
     assert machine.empty.rt_share == 0
     assert machine.dialect == 'none'
@@ -123,31 +126,53 @@ def test_a_kernel_without_real_time_groups_is_an_error_at_start(monkeypatch):
         lambda cls: None))
     with pytest.raises(host.UnavailableError,
                        match='boot a kernel with HCBS or RT_GROUP_SCHED'):
-        host.ReservationHost.open(options())
+        this_host.from_options(options())
 
 
-@pytest.mark.parametrize('cpu_set', ['two', '3-1', '1,,2', '-1'])
-def test_a_cpu_set_that_is_no_list_is_an_error_at_start(cpu_set):
-    with pytest.raises(host.UnavailableError, match='write numbers and ranges'):
-        host.ReservationHost.open(options(cpu_set=cpu_set))
+@pytest.mark.parametrize('cpu_set', ['two', '3-1', '-1', '^', '^x', '1-^2', ',', '0,^0'])
+def test_a_cpu_set_that_is_no_list_or_empty_is_an_error_at_start(cpu_set):
+    with pytest.raises(host.UnavailableError) as refusal:
+        this_host.from_options(options(cpu_set=cpu_set))
+    assert str(refusal.value) == (
+        f"[rt] cpu_set is '{cpu_set}': write numbers, ranges and what to leave out "
+        'of them, for example 2-7,^4,10.')
+
+
+def test_a_wrong_cpu_set_is_quoted_in_part_if_it_is_long():
+    with pytest.raises(host.UnavailableError) as refusal:
+        this_host.from_options(options(cpu_set='x' * 1000))
+    assert len(str(refusal.value)) < 200
+
+
+@pytest.mark.parametrize(('cpu_set', 'pcpus'), [
+    ('2-7,^3', {2, 4, 5, 6, 7}), ('^3,2-7', {2, 4, 5, 6, 7}),
+    ('0-7,^2-5', {0, 1, 6, 7}), ('1,,2', {1, 2}), (' 0 , 4 ', {0, 4}),
+    ('0-1,4', {0, 1, 4})])
+def test_a_cpu_set_is_read_as_nova_reads_its_own(cpu_set, pcpus, monkeypatch):
+    monkeypatch.setattr(cpus, 'present', lambda: frozenset(range(8)))
+    monkeypatch.setattr(cpus, 'online', lambda: frozenset(range(8)))
+    kernel = fake_kernel.FakeKernel(count=8, multi=True)
+    monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(lambda cls: kernel))
+    capacity = this_host.from_options(options(cpu_set=cpu_set)).empty.capacity
+    assert {pcpu for pcpu, most in enumerate(capacity) if most} == pcpus
 
 
 def test_a_cpu_set_with_pcpus_that_are_not_there_is_an_error_at_start():
     with pytest.raises(host.UnavailableError, match='4095, which are not online'):
-        host.ReservationHost.open(options(cpu_set='0,4095'))
+        this_host.from_options(options(cpu_set='0,4095'))
 
 
 def test_only_the_pcpus_of_the_cpu_set_have_a_capacity(kernel, monkeypatch):
     monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
         lambda cls: kernel))
-    machine = host.ReservationHost.open(options(cpu_set='0', cap=0.5))
+    machine = this_host.from_options(options(cpu_set='0', cap=0.5))
     assert machine.empty.capacity == (bandwidth.BW_UNIT // 2, 0, 0, 0)
 
 
 def test_the_capacity_is_no_more_than_what_the_kernel_admits(monkeypatch):
     monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
         lambda cls: fake_kernel.FakeKernel()))
-    machine = host.ReservationHost.open(options(cap=1.0, cpu_set='0'))
+    machine = this_host.from_options(options(cap=1.0, cpu_set='0'))
     assert machine.empty.capacity[0] == bandwidth.to_bandwidth(
         *fake_kernel.ROOT_LIMIT)
 
@@ -160,16 +185,16 @@ def test_a_stock_kernel_told_to_enforce_nothing_is_an_error_at_start(
     monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
         lambda cls: fake_kernel.FakeKernel(proc=tmp_path)))
     with pytest.raises(host.UnavailableError, match='set it to 950000'):
-        host.ReservationHost.open(options())
+        this_host.from_options(options())
 
 
 def test_a_kernel_whose_limit_the_fair_server_takes_is_an_error_at_start(
         kernel, monkeypatch):
     monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
         lambda cls: kernel))
-    monkeypatch.setattr(dialect, 'global_limit', lambda proc: 0)
+    monkeypatch.setattr(limits, 'global_limit', lambda proc: 0)
     with pytest.raises(host.UnavailableError, match='set it to 950000'):
-        host.ReservationHost.open(options())
+        this_host.from_options(options())
 
 
 @pytest.mark.parametrize('group', ['', 'system.slice'])
@@ -188,15 +213,15 @@ def test_a_budget_is_not_written_to_a_group_that_is_no_container_s(
     ('machine.slice/machine-lxc\\x2d7\\x2dweb.scope', '/libvirt')])
 def test_a_container_whose_processes_are_not_seen_is_known_by_its_group(
         kernel, name, inner):
-    other = name.replace('7', '77')
-    kernel.start(77, other + inner)
+    neighbour = name.replace('7', '77')
+    kernel.start(77, neighbour + inner)
     kernel.start(7, name + inner)
     kernel.pids.clear()
     machine = host_with(kernel)
     assert machine.group_of(7) == name + inner
     machine.apply(7, holding(40_000, 0))
     assert any(kernel.bandwidths(name + inner))
-    assert not any(kernel.bandwidths(other + inner))
+    assert not any(kernel.bandwidths(neighbour + inner))
 
 
 def test_a_process_outside_is_not_taken_for_a_container_of_its_number(kernel):

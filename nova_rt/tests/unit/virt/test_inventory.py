@@ -20,8 +20,8 @@ def tree():
 
 def test_what_a_host_does_not_offer_is_reserved(tree):
     inventory.offer(tree, 'host', shares.HostShares.empty((HALF, 0)))
-    told = tree.data('host').inventory[shares.RESOURCE_CLASS]
-    assert (told['total'], told['reserved']) == (4 * HALF, 3 * HALF)
+    offered = tree.data('host').inventory[shares.RESOURCE_CLASS]
+    assert (offered['total'], offered['reserved']) == (4 * HALF, 3 * HALF)
 
 
 def test_the_rest_of_the_inventory_stays(tree):
@@ -33,7 +33,7 @@ def test_a_host_that_offers_nothing_has_no_trait_but_keeps_its_inventory(tree):
     inventory.offer(tree, 'host', shares.HostShares.empty((HALF,)))
     assert shares.TRAIT in tree.data('host').traits
     inventory.offer(tree, 'host', shares.HostShares.empty((0,)))
-    told = tree.data('host')
-    assert shares.TRAIT not in told.traits
-    assert told.inventory[shares.RESOURCE_CLASS]['reserved'] == (
-        told.inventory[shares.RESOURCE_CLASS]['total'])
+    provider = tree.data('host')
+    assert shares.TRAIT not in provider.traits
+    assert provider.inventory[shares.RESOURCE_CLASS]['reserved'] == (
+        provider.inventory[shares.RESOURCE_CLASS]['total'])

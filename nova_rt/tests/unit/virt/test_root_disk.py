@@ -66,11 +66,11 @@ def test_nova_copies_the_disk_of_a_container_with_what_was_written(
     assert not left.samefile(disk)
 
 
-def test_the_sizes_of_a_containers_disk_are_told(
+def test_the_sizes_of_a_containers_disk_are_listed(
         container_driver, server, disk):
-    (told,) = container_driver._get_instance_disk_info(server, {})
-    assert (told['path'], told['virt_disk_size']) == (str(disk), 1 << 20)
-    assert told['over_committed_disk_size'] == (1 << 20) - told['disk_size']
+    (info,) = container_driver._get_instance_disk_info(server, {})
+    assert (info['path'], info['virt_disk_size']) == (str(disk), 1 << 20)
+    assert info['over_committed_disk_size'] == (1 << 20) - info['disk_size']
 
 
 def test_a_container_whose_disk_is_missing_is_not_moved(server):

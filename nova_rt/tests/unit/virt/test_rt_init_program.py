@@ -36,7 +36,7 @@ def test_what_containers_have_bound_is_replaced_only_by_another(
     assert path.stat().st_ino != first
     assert os.read(bound, 99) == b'#!/bin/sh\necho it\n'
     os.close(bound)
-    assert sorted(each.name for each in tmp_path.iterdir()) == [
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
         'built', 'rt-init']
 
 

@@ -5,6 +5,7 @@ import pathlib
 
 import pytest
 
+from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup import tree
 
 
@@ -26,9 +27,9 @@ def test_the_version_1_mount_of_the_cpu_controller_is_found(tmp_path):
         'none /cg/cpu cgroup rw,cpu,cpuacct 0 0\n'
         f'none {unified} cgroup2 rw 0 0\n',
         '4:cpu,cpuacct:/machine/one\n0::/elsewhere\n')
-    found = tree.CgroupTree.find(proc)
-    assert (str(found.root), found.version) == ('/cg/cpu', 1)
-    assert found.group_of(7) == 'machine/one'
+    mounted = tree.CgroupTree.find(proc)
+    assert (str(mounted.root), mounted.version) == ('/cg/cpu', 1)
+    assert mounted.group_of(7) == 'machine/one'
 
 
 def test_a_unified_hierarchy_with_the_cpu_controller_is_found(tmp_path):
@@ -37,9 +38,9 @@ def test_a_unified_hierarchy_with_the_cpu_controller_is_found(tmp_path):
     (unified / 'cgroup.controllers').write_text('cpuset cpu io\n')
     proc = proc_with(tmp_path, f'none {unified} cgroup2 rw 0 0\n',
                      '0::/machine.slice/one.scope/libvirt\n')
-    found = tree.CgroupTree.find(proc)
-    assert (found.root, found.version) == (unified, 2)
-    assert found.group_of(7) == 'machine.slice/one.scope/libvirt'
+    mounted = tree.CgroupTree.find(proc)
+    assert (mounted.root, mounted.version) == (unified, 2)
+    assert mounted.group_of(7) == 'machine.slice/one.scope/libvirt'
 
 
 def test_a_machine_without_the_cpu_controller_has_no_tree(tmp_path):
@@ -47,7 +48,7 @@ def test_a_machine_without_the_cpu_controller_has_no_tree(tmp_path):
     assert tree.CgroupTree.find(proc) is None
 
 
-def test_a_process_that_has_ended_is_said_so(tmp_path):
+def test_a_process_that_has_ended_is_an_error(tmp_path):
     proc = proc_with(tmp_path, '')
     with pytest.raises(ProcessLookupError, match='no process 8'):
         tree.CgroupTree(tmp_path, 1, proc).group_of(8)
@@ -55,14 +56,14 @@ def test_a_process_that_has_ended_is_said_so(tmp_path):
 
 def test_a_missing_file_is_an_error_and_not_nothing_to_do(tmp_path):
     (tmp_path / 'machine').mkdir()
-    with pytest.raises(tree.MissingControlFileError,
+    with pytest.raises(errors.MissingControlFileError,
                        match=r'/machine has no file cpu\.rt_runtime_us'):
         tree.CgroupTree(tmp_path, 1).write(
             'machine', 'cpu.rt_runtime_us', '1000')
 
 
-def test_a_group_that_has_gone_is_told_from_a_missing_file(tmp_path):
-    with pytest.raises(tree.MissingControlFileError, match='has gone'):
+def test_a_group_that_has_gone_is_distinguished_from_a_missing_file(tmp_path):
+    with pytest.raises(errors.MissingControlFileError, match='has gone'):
         tree.CgroupTree(tmp_path, 1).read('machine', 'cpu.rt_runtime_us')
 
 
@@ -70,8 +71,8 @@ def test_a_group_that_has_gone_is_told_from_a_missing_file(tmp_path):
     errno.EINVAL, errno.EBUSY, errno.EPERM, errno.EACCES, errno.ENOENT,
     errno.ENODEV, errno.EROFS, errno.ERANGE, errno.ENOMEM, errno.EAGAIN,
     errno.EOPNOTSUPP, errno.EMFILE, errno.ENFILE])
-def test_each_refusal_says_what_an_operator_can_do(tmp_path, number):
-    refusal = tree.CgroupTree(tmp_path, 1).refused('one', 'two', '3', number)
+def test_each_refusal_says_what_an_operator_can_do(number):
+    refusal = errors.kernel_refusal('one', 'two', '3', number)
     assert f'({errno.errorcode[number]}): ' in str(refusal)
     assert 'see the kernel log' not in str(refusal)
 
@@ -83,13 +84,20 @@ def test_a_group_removed_while_it_is_read_has_gone(tmp_path, monkeypatch):
             raise OSError(errno.ENODEV, 'No such device')
     monkeypatch.setattr(tree, 'open', lambda *args, **kwargs: Removed(),
                         raising=False)
-    with pytest.raises(tree.MissingControlFileError, match='has gone'):
+    with pytest.raises(errors.MissingControlFileError, match='has gone'):
         tree.CgroupTree(tmp_path, 1).read('machine/one', 'cpu.rt_runtime_us')
 
 
-def test_busy_means_tasks_inside_or_deadlines_beside(tmp_path):
-    groups = tree.CgroupTree(tmp_path, 1)
-    taken = groups.refused('one', 'cpu.rt_runtime_us', '0', errno.EBUSY)
-    given = groups.refused('one', 'cpu.rt_runtime_us', '40000', errno.EBUSY)
-    assert 'real-time tasks are running in the group' in str(taken)
-    assert 'SCHED_DEADLINE tasks and servers have taken' in str(given)
+def test_busy_means_tasks_inside_or_deadlines_beside():
+    to_zero = errors.kernel_refusal('one', 'cpu.rt_runtime_us', '0', errno.EBUSY)
+    to_more = errors.kernel_refusal(
+        'one', 'cpu.rt_runtime_us', '40000', errno.EBUSY)
+    assert 'real-time tasks are running in the group' in str(to_zero)
+    assert 'SCHED_DEADLINE tasks and servers have taken' in str(to_more)
+
+
+def test_a_refusal_names_the_file_or_the_group_itself():
+    refusals = [errors.kernel_refusal(group, name, 'mkdir', errno.EPERM)
+                for group, name in (('one', 'cpu.max'), ('one', ''), ('', 'cpu.max'))]
+    assert [str(refusal).split(' (')[0].split(' in ')[1] for refusal in refusals] == [
+        '/one/cpu.max', '/one', '/cpu.max']

@@ -11,128 +11,126 @@ import pathlib
 
 from nova_rt import bandwidth
 from nova_rt.virt.cgroup import detect
-from nova_rt.virt.cgroup import dialect
-from nova_rt.virt.cgroup import tree as cgroup_tree
+from nova_rt.virt.cgroup import errors
+from nova_rt.virt.cgroup import limits
+from nova_rt.virt.cgroup.dialect import Dialect
 from nova_rt.virt.cgroup.doctor import finding
 from nova_rt.virt.cgroup.doctor import groups
 from nova_rt.virt.cgroup.doctor.finding import Finding
-from nova_rt.virt.cgroup.doctor.finding import Machine
+from nova_rt.virt.cgroup.doctor.machine import Machine
 
 
 def examine(machine: Machine) -> list[Finding]:
-    """Look at everything; the first finding names the dialect."""
+    """Run every check; the first finding names the dialect.
+
+    Without a dialect, only the checks that need none are run.
+    """
     findings = list(_layout(machine))
-    spoken = None
+    dialect = None
     try:
-        spoken = detect.detect(machine.tree, 1 + max(machine.present))
-    except (cgroup_tree.KernelRefusalError,
-            cgroup_tree.MissingControlFileError) as why:
-        findings.insert(0, finding.refused('dialect', why))
+        dialect = detect.detect(machine.tree, 1 + max(machine.present))
+    except errors.CgroupError as exc:
+        findings.insert(0, finding.from_error('dialect', exc))
     else:
-        findings.insert(0, _dialect(spoken))
-    if spoken is not None:
+        findings.insert(0, _dialect(dialect))
+    if dialect is not None:
         for check in _CHECKS:
-            findings += check(machine, spoken)
-    findings += _cpus(machine)
+            findings += check(machine, dialect)
+    findings.append(_pcpus(machine))
     return findings
 
 
-def _dialect(spoken: dialect.Dialect | None) -> Finding:
-    if spoken is None:
-        return Finding(
-            'dialect', finding.WRONG, 'none: the kernel has no real-time control '
-            'groups', 'boot a kernel with HCBS or CONFIG_RT_GROUP_SCHED, or set '
+def _dialect(dialect: Dialect | None) -> Finding:
+    if dialect is None:
+        return finding.wrong(
+            'dialect', 'none: the kernel has no real-time control groups',
+            'boot a kernel with HCBS or CONFIG_RT_GROUP_SCHED, or set '
             '[rt] hcbs_scheduler_available=false')
-    return Finding('dialect', finding.OK, f'{spoken.name}: {spoken.guarantee}')
+    return finding.good('dialect', f'{dialect.name}: {dialect.guarantee}')
 
 
 def _layout(machine: Machine) -> Iterator[Finding]:
-    """Look at which version of control groups has the cpu controller."""
+    """Check which version of control groups has the cpu controller."""
     tree = machine.tree
     if tree is None:
-        yield Finding('cgroup layout', finding.WRONG, 'the cpu controller is mounted '
-                      'nowhere', 'mount the control groups')
+        yield finding.wrong('cgroup layout', 'the cpu controller is mounted nowhere',
+                            'mount the control groups')
         return
-    found = f'version {tree.version} at {tree.root}'
-    beside = [line.split()[1] for line in _lines(tree.proc / 'self/mounts')
-              if line.split()[2:3] == ['cgroup2']]
-    if tree.version == 1 and beside:
-        yield Finding(
-            'cgroup layout', finding.WARNING,
-            f'{found}, and version 2 beside it at {beside[0]}: libvirt 9 '
+    layout = f'version {tree.version} at {tree.root}'
+    unified = _unified_mounts(tree.proc)
+    if tree.version == 1 and unified:
+        yield finding.warning(
+            'cgroup layout',
+            f'{layout}, and version 2 beside it at {unified[0]}: libvirt 9 '
             'starts no container then',
-            f'unmount {beside[0]}, or start libvirtd and nova-rt-compute in a '
+            f'unmount {unified[0]}, or start libvirtd and nova-rt-compute in a '
             'mount namespace without it')
         return
     for group in machine.machine_groups:
         if tree.version == 2 and tree.exists(group) and not tree.has(
                 group, 'cpu.weight'):
-            yield Finding(
-                'cgroup layout', finding.WRONG,
-                f'{found}, but the cpu controller is off in /{group}',
+            yield finding.wrong(
+                'cgroup layout',
+                f'{layout}, but the cpu controller is off in /{group}',
                 'give real-time tasks outside of the root group the normal '
                 f'policy, and write +cpu to {tree.root}/cgroup.subtree_control')
             return
-    yield Finding('cgroup layout', finding.OK, found)
+    yield finding.good('cgroup layout', layout)
 
 
-def _sysctl(machine: Machine, spoken: dialect.Dialect) -> Iterator[Finding]:
-    """Look at the global limit, and at what it and the kernel leave."""
-    limit = dialect.global_limit(spoken.tree.proc)
+def _unified_mounts(proc: pathlib.Path) -> list[str]:
+    mounts = [line.split() for line in
+              (proc / 'self/mounts').read_text().splitlines()]
+    return [mount[1] for mount in mounts if mount[2:3] == ['cgroup2']]
+
+
+def _sysctl(machine: Machine, dialect: Dialect) -> Iterator[Finding]:
+    """Check the global limit, and what it and the kernel leave."""
+    limit = limits.global_limit(dialect.tree.proc)
     try:
-        most = spoken.admitted()
-    except dialect.UnenforcedError as why:
-        yield finding.refused('sysctl', why)
+        admitted = dialect.admitted()
+    except errors.UnenforcedError as exc:
+        yield finding.from_error('sysctl', exc)
         return
     found = (f'the global limit is {bandwidth.percent(limit)}, the kernel '
-             f'admits {bandwidth.percent(most)} of a pCPU')
-    if most < machine.cap:
-        yield Finding(
-            'sysctl', finding.WARNING,
-            f'{found}, less than [rt] cap, {bandwidth.percent(machine.cap)}',
+             f'admits {bandwidth.percent(admitted)} of a pCPU')
+    if admitted < machine.cap:
+        yield finding.warning(
+            'sysctl', f'{found}, less than [rt] cap, {bandwidth.percent(machine.cap)}',
             'raise kernel.sched_rt_runtime_us, or lower the cap' + (
                 ' or the fair server in /sys/kernel/debug/sched/fair_server'
-                if spoken.counts_fair_server else ''))
+                if dialect.counts_fair_server else ''))
     else:
-        yield Finding('sysctl', finding.OK, found)
+        yield finding.good('sysctl', found)
 
 
-def _fair_server(machine: Machine,
-                 spoken: dialect.Dialect) -> Iterator[Finding]:
-    """Look at what the kernel keeps for normal tasks; HCBS alone counts it."""
-    if not spoken.counts_fair_server:
+def _fair_server(machine: Machine, dialect: Dialect) -> Iterator[Finding]:
+    """Check what the kernel keeps for normal tasks; HCBS alone counts it."""
+    if not dialect.counts_fair_server:
         return
-    held = bandwidth.percent(dialect.fair_server(machine.debugfs))
+    held = bandwidth.percent(limits.fair_server(machine.debugfs))
     if not (machine.debugfs / 'sched/fair_server').is_dir():
-        yield Finding(
-            'fair server', finding.WARNING,
-            f'it cannot be seen, so {held} are taken to be held for normal '
-            'tasks', f'mount -t debugfs none {machine.debugfs}')
+        yield finding.warning(
+            'fair server', f'it cannot be seen; {held} of each pCPU is assumed to be '
+            'held for normal tasks', f'mount -t debugfs none {machine.debugfs}')
     else:
-        yield Finding('fair server', finding.OK, f'it holds {held} of each pCPU for '
-                      'normal tasks')
+        yield finding.good(
+            'fair server', f'it holds {held} of each pCPU for normal tasks')
 
 
-def _cpus(machine: Machine) -> Iterator[Finding]:
-    """Look for pCPUs that are offline."""
-    off = machine.present - machine.online
-    if off:
-        names = ', '.join(map(str, sorted(off)))
-        yield Finding(
-            'pCPUs', finding.WARNING, f'{len(machine.online)} of '
-            f'{len(machine.present)} are online; {names} can hold nothing',
-            'write 1 to /sys/devices/system/cpu/cpuN/online, and restart '
-            'nova-rt-compute')
-    else:
-        yield Finding('pCPUs', finding.OK, f'all {len(machine.present)} are online')
+def _pcpus(machine: Machine) -> Finding:
+    """Check that all pCPUs are online."""
+    offline = machine.present - machine.online
+    if not offline:
+        return finding.good('pCPUs', f'all {len(machine.present)} are online')
+    names = ', '.join(map(str, sorted(offline)))
+    return finding.warning(
+        'pCPUs', f'{len(machine.online)} of {len(machine.present)} are online; '
+        f'{names} can hold nothing',
+        'write 1 to /sys/devices/system/cpu/cpuN/online, and restart '
+        'nova-rt-compute')
 
 
-_CHECKS: tuple[Callable[[Machine, dialect.Dialect], Iterator[Finding]], ...] = (
+_CHECKS: tuple[Callable[[Machine, Dialect], Iterator[Finding]], ...] = (
     _sysctl, _fair_server, groups.root, groups.machine_groups,
     groups.waiting, groups.foreign)
-
-
-def _lines(path: pathlib.Path) -> list[str]:
-    return path.read_text().splitlines()
-
-

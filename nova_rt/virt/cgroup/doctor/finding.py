@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a look at a host may find."""
+"""What a check finds: that all is well, or what is wrong and what to do."""
 
 import dataclasses
-import pathlib
-
-from nova_rt.virt.cgroup import tree as cgroup_tree
 
 OK = 'ok'
 WARNING = 'warning'
@@ -28,27 +25,22 @@ class Finding:
     advice: str = ''
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Machine:
-    """What is looked at.
-
-    :ivar tree: the groups of the cpu controller, None without any
-    :ivar present: the pCPUs that there are
-    :ivar online: those that run
-    :ivar cap: the largest bandwidth that is to be admitted on a pCPU
-    :ivar machine_groups: where containers are, below the root
-    :ivar debugfs: where debugfs is mounted, if it is
-    """
-
-    tree: cgroup_tree.CgroupTree | None
-    present: frozenset[int]
-    online: frozenset[int]
-    cap: int
-    machine_groups: tuple[str, ...]
-    debugfs: pathlib.Path = pathlib.Path('/sys/kernel/debug')
+def good(check: str, found: str) -> Finding:
+    """Return that nothing needs to be done."""
+    return Finding(check, OK, found)
 
 
-def refused(check: str, why: Exception) -> Finding:
-    """Return a finding from a sentence "what: what to do."."""
-    found, _, advice = str(why).rstrip('.').partition(': ')
+def warning(check: str, found: str, advice: str) -> Finding:
+    """Return that there is less room than there could be."""
+    return Finding(check, WARNING, found, advice)
+
+
+def wrong(check: str, found: str, advice: str) -> Finding:
+    """Return that reservations cannot be held."""
     return Finding(check, WRONG, found, advice)
+
+
+def from_error(check: str, exc: Exception) -> Finding:
+    """Return what is wrong from a sentence "what: what to do."."""
+    found, _, advice = str(exc).rstrip('.').partition(': ')
+    return wrong(check, found, advice)

@@ -7,12 +7,13 @@ from nova import context as nova_context
 from nova import objects
 from nova.compute import provider_tree
 from nova.virt.libvirt import guest
+from nova.virt.libvirt import host
 
 libvirt = _libvirt
 
 class LibvirtDriver:
     vif_driver: Any
-    _host: Any
+    _host: host.Host
     def __init__(self, virtapi: Any, read_only: bool = ...) -> None: ...
     def init_host(self, host: str) -> None: ...
     def emit_event(self, event: Any) -> None: ...

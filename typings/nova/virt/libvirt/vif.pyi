@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
+from nova import objects
+from nova.network import model
+
 class LibvirtGenericVIFDriver:
     host: Any
     def __init__(self, host: Any) -> None: ...
+    def plug(self, instance: objects.Instance, vif: model.VIF) -> None: ...
+    def get_config(self, instance: objects.Instance, vif: model.VIF, *args: Any,
+                   **kwargs: Any) -> Any: ...
     def __getattr__(self, name: str) -> Any: ...

@@ -1,27 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stand-ins for kernels that speak hcbs-list and hcbs-max, in memory.
 
-They are fakes, as :mod:`nova_rt.testing.fake_kernel`, whose rules of admission
-they share: the files alone differ, by what the research branches and the
-documentation of the proposed series say.
+They share the rules of admission of :mod:`nova_rt.testing.fake_kernel`, and are
+used like it. The files alone differ, by what the research branches and the
+documentation of the proposed series say. Both are on control groups version 2,
+where the root group has a pool, :data:`POOL`, that all groups take from.
 """
 
+from collections.abc import Iterator
 import errno
+import pathlib
 
 from nova_rt import bandwidth
 from nova_rt.testing import fake_kernel
 from nova_rt.virt.cgroup import dialect
 from nova_rt.virt.cgroup import hcbs
 
-# What an operator gives the root group, which has 0 after boot.
+# Runtime and period in µs, as an operator gives the root group, which has 0
+# after boot.
 POOL = (900_000, 1_000_000)
 
 
 class _FakePoolKernel(fake_kernel.FakeKernel):
-    """On cgroup v2; the root group has a pool, a new group has no period."""
+    """On cgroup v2; the root group has a pool, a new group has no period.
 
-    def __init__(self, *args, **kwargs) -> None:
-        super().__init__(*args, **kwargs)
+    :param count: how many pCPUs the kernel knows
+    """
+
+    def __init__(self, count: int = 4, proc: pathlib.Path = pathlib.Path('/proc'),
+                 ) -> None:
+        super().__init__(count, proc=proc)
         self.version = 2
         self.least_us = bandwidth.MIN_RUNTIME_US
         root = self._groups['']
@@ -61,10 +69,14 @@ class FakeListKernel(_FakePoolKernel):
 
 
 class FakeMaxKernel(_FakePoolKernel):
-    """One file with a runtime for all pCPUs, or "max", and a period."""
+    """One file with a runtime for all pCPUs, or "max", and a period.
 
-    def __init__(self, *args, **kwargs) -> None:
-        super().__init__(*args, **kwargs)
+    :ivar unbounded: the groups that say "max"
+    """
+
+    def __init__(self, count: int = 4, proc: pathlib.Path = pathlib.Path('/proc'),
+                 ) -> None:
+        super().__init__(count, proc)
         self.unbounded: set[str] = set()
 
     def make(self, group: str) -> None:
@@ -87,10 +99,10 @@ class FakeMaxKernel(_FakePoolKernel):
             runtime, period = map(int, text.split())
         except ValueError:
             return errno.EINVAL
-        was = group in self.unbounded
+        was_unbounded = group in self.unbounded
         self.unbounded.discard(group)
         number = self._set(group, period, [runtime] * self.count)
-        if number and was:
+        if number and was_unbounded:
             self.unbounded.add(group)
         return number
 
@@ -98,7 +110,7 @@ class FakeMaxKernel(_FakePoolKernel):
         above = super()._above(group)
         return self._above(above) if above in self.unbounded else above
 
-    def _below(self, group: str):
+    def _below(self, group: str) -> Iterator[str]:
         for child in super()._below(group):
             if child in self.unbounded:
                 yield from self._below(child)

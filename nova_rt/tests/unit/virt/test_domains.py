@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What libvirt's domains say is what the kernel holds; see also test_change."""
+
+import logging
+import types
+from unittest import mock
+
+from nova import exception
+from nova.virt import event as virtevent
+import pytest
+
+from nova_rt import ledger
+from nova_rt import reservation
+from nova_rt.virt import domain_xml
+from nova_rt.virt import domains
+from nova_rt.virt import host
+from nova_rt.virt.cgroup import errors
+
+HOLDING = ledger.Holding(reservation.Reservation(20_000, 100_000, 2), (0, 1))
+DOMAIN = ('<domain><os><type>exe</type></os><devices/></domain>')
+STARTED = virtevent.LifecycleEvent('a-uuid', virtevent.EVENT_LIFECYCLE_STARTED)
+REFUSALS = [errors.KernelRefusalError('The kernel refused it.', 16),
+            errors.MissingControlFileError('Its group has gone.'),
+            ProcessLookupError('It has ended.'),
+            host.UnavailableError('Nothing is offered.')]
+
+
+def guest(pid, holding=HOLDING):
+    xml = DOMAIN if holding is None else domain_xml.with_reservation(
+        DOMAIN, holding, '/rt-init', None)
+    return types.SimpleNamespace(id=pid, uuid='a-uuid', get_xml_desc=lambda: xml)
+
+
+@pytest.fixture
+def connection():
+    return mock.Mock()
+
+
+@pytest.fixture
+def kernel():
+    return mock.Mock(spec=host.ReservationHost)
+
+
+@pytest.fixture
+def ours(connection, kernel):
+    return domains.DomainReservations(connection, kernel)
+
+
+def test_the_running_containers_that_hold_something_are_reconciled(
+        ours, connection, kernel):
+    connection.list_guests.return_value = [
+        guest(7), guest(8, None), guest(9)]
+    ours.reconcile()
+    kernel.reconcile.assert_called_once_with([(7, HOLDING), (9, HOLDING)])
+
+
+@pytest.mark.parametrize('start', [
+    lambda ours: ours.apply(mock.Mock()),
+    lambda ours: ours.apply_after_event(STARTED)])
+@pytest.mark.parametrize(('holding', 'calls'), [
+    (HOLDING, [mock.call(7, HOLDING)]), (None, [])])
+def test_a_container_that_started_gets_what_its_domain_says(
+        ours, connection, kernel, start, holding, calls):
+    connection.get_guest.return_value = guest(7, holding)
+    start(ours)
+    assert kernel.apply.mock_calls == calls
+
+
+@pytest.mark.parametrize('refusal', REFUSALS)
+def test_a_start_without_the_reservation_is_a_failed_deployment(
+        ours, connection, kernel, refusal):
+    connection.get_guest.return_value = guest(7)
+    kernel.apply.side_effect = refusal
+    with pytest.raises(exception.InstanceDeployFailure, match=str(refusal)):
+        ours.apply(None)
+
+
+@pytest.mark.parametrize('refusal', REFUSALS)
+def test_a_container_that_restarted_without_its_reservation_is_in_the_log(
+        ours, connection, kernel, refusal, caplog):
+    caplog.set_level(logging.WARNING)
+    connection.get_guest.return_value = guest(7)
+    kernel.apply.side_effect = refusal
+    ours.apply_after_event(STARTED)
+    assert f'a-uuid has started without its reservation: {refusal}' in caplog.text
+
+
+def test_a_container_that_is_gone_when_its_event_arrives_is_left(
+        ours, connection, kernel):
+    connection.get_guest.side_effect = exception.InstanceNotFound(
+        instance_id='a-uuid')
+    ours.apply_after_event(STARTED)
+    kernel.apply.assert_not_called()
+
+
+@pytest.mark.parametrize(('pid', 'group'), [(7, 'machine/web'), (-1, None)])
+def test_only_a_running_container_has_a_group(
+        ours, connection, kernel, pid, group):
+    connection.get_guest.return_value = guest(pid)
+    kernel.group_of.return_value = 'machine/web'
+    assert ours.group_of(None) == group
+
+
+def test_a_server_without_a_domain_has_no_group(ours, connection):
+    connection.get_guest.side_effect = exception.InstanceNotFound(instance_id='u')
+    assert ours.group_of(None) is None
+
+
+@pytest.mark.parametrize(('group', 'call'), [
+    ('machine/web', mock.call.take_back('machine/web')),
+    (None, mock.call.take_back_all())])
+def test_what_is_left_of_an_ended_container_is_taken_back(
+        ours, kernel, group, call):
+    ours.take_back(group)
+    assert kernel.mock_calls == [call]

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gives containers what their libvirt domains say that they hold."""
+
+from __future__ import annotations
+
+import threading
+
+from nova import exception
+from nova import objects
+from nova.virt import event as virtevent
+from nova.virt.libvirt import driver
+from nova.virt.libvirt import guest as libvirt_guest
+from nova.virt.libvirt import host as libvirt_host
+from oslo_log import log as logging
+
+from nova_rt import ledger
+from nova_rt.virt import domain_xml
+from nova_rt.virt import host
+from nova_rt.virt.cgroup import errors
+
+LOG = logging.getLogger(__name__)
+
+_NOT_APPLIED = (errors.CgroupError, ProcessLookupError, host.UnavailableError)
+
+
+class DomainReservations:
+    """Keeps the kernel in line with the domains of one libvirt.
+
+    :param connection: Nova's to libvirt
+    :param reservations: the host that libvirt runs on
+    """
+
+    def __init__(self, connection: libvirt_host.Host,
+                 reservations: host.ReservationHost) -> None:
+        self._connection = connection
+        self._reservations = reservations
+        # What a domain says is read and applied, or changed and applied.
+        self._lock = threading.Lock()
+
+    def reconcile(self) -> None:
+        """Make the kernel hold what the running containers hold, no more."""
+        with self._lock:
+            self._reservations.reconcile([
+                (guest.id, holding) for guest in self._connection.list_guests()
+                if (holding := holding_in(guest)) is not None])
+
+    def apply(self, instance: objects.Instance) -> None:
+        """Apply the reservation of a container that Nova has just started.
+
+        :raises InstanceDeployFailure: if it cannot be applied
+        """
+        guest = self._connection.get_guest(instance)
+        try:
+            self._apply(guest)
+        except _NOT_APPLIED as exc:
+            LOG.error('No reservation for the container: %s', exc,
+                      instance=instance)
+            raise exception.InstanceDeployFailure(reason=str(exc)) from None
+
+    def apply_after_event(self, event: virtevent.LifecycleEvent) -> None:
+        """Apply the reservation of a container that started, by itself or not.
+
+        One that cannot have it is logged.
+        """
+        try:
+            # Nova looks a guest up by the uuid, which an event has as well.
+            guest = self._connection.get_guest(event)
+            with self._lock:
+                self._apply(guest)
+        except (exception.InstanceNotFound, *_NOT_APPLIED) as exc:
+            LOG.warning('The container %s has started without its '
+                        'reservation: %s', event.uuid, exc)
+
+    def _apply(self, guest: libvirt_guest.Guest) -> None:
+        holding = holding_in(guest)
+        if holding is not None:
+            self._reservations.apply(guest.id, holding)
+
+    def change(self, instance: objects.Instance, holding: ledger.Holding) -> None:
+        """Give a container another budget, whether it runs or not.
+
+        :param holding: on the pCPUs that it has
+        :raises ResizeError: if it cannot have it; it has then what it had, or, if
+            libvirt does not answer, what :meth:`reconcile` finds
+        """
+        try:
+            guest = self._connection.get_guest(instance)
+        except exception.InstanceNotFound:
+            return
+        with self._lock:
+            try:
+                self._change(guest, holding)
+            except (*_NOT_APPLIED, driver.libvirt.libvirtError) as exc:
+                raise exception.ResizeError(reason=str(exc)) from None
+
+    def _change(self, guest: libvirt_guest.Guest, holding: ledger.Holding) -> None:
+        """Change a container's budget and its domain's metadata, or neither."""
+        before = holding_in(guest)
+        runs = guest.id > 0
+        if runs:
+            self._reservations.apply(guest.id, holding)
+        try:
+            _set_metadata(guest, holding, runs)
+        except driver.libvirt.libvirtError:
+            if runs and before is not None:
+                self._reservations.apply(guest.id, before)
+            raise
+
+    def group_of(self, instance: objects.Instance) -> str | None:
+        """Return the control group of a container, None unless it runs."""
+        try:
+            guest = self._connection.get_guest(instance)
+        except exception.InstanceNotFound:
+            return None
+        return self._reservations.group_of(guest.id) if guest.id > 0 else None
+
+    def take_back(self, group: str | None) -> None:
+        """Take back what is left of an ended container's budget.
+
+        :param group: the one that it had; None, if that is not known, for all
+            that no running container needs
+        """
+        if group is None:
+            self._reservations.take_back_all()
+        else:
+            self._reservations.take_back(group)
+
+
+def holding_in(guest: libvirt_guest.Guest) -> ledger.Holding | None:
+    """Return what a domain says that it holds, None if it holds nothing.
+
+    :raises libvirtError: if libvirt does not answer
+    """
+    try:
+        return domain_xml.holding_in(guest.get_xml_desc())
+    except driver.libvirt.libvirtError as exc:
+        if exc.get_error_code() != driver.libvirt.VIR_ERR_NO_DOMAIN:
+            raise
+        return None  # Deleted since it was listed.
+    except ValueError as exc:
+        LOG.error('The metadata of domain %s are not valid (%s): it is left '
+                  'as it is.', guest.uuid, exc)
+        return None
+
+
+def _set_metadata(guest: libvirt_guest.Guest, holding: ledger.Holding,
+                  runs: bool) -> None:
+    flags = driver.libvirt.VIR_DOMAIN_AFFECT_CONFIG
+    if runs:
+        flags |= driver.libvirt.VIR_DOMAIN_AFFECT_LIVE
+    guest._domain.setMetadata(
+        driver.libvirt.VIR_DOMAIN_METADATA_ELEMENT,
+        domain_xml.metadata(holding), domain_xml.PREFIX,
+        domain_xml.NAMESPACE, flags)

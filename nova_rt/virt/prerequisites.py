@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must be in place before containers are offered reservations."""
+
+from oslo_config import cfg
+
+from nova_rt.virt import host
+from nova_rt.virt.rt_init import program
+
+
+def check(conf: cfg.ConfigOpts) -> None:
+    """Refuse options, or an installation, with which no container could start.
+
+    :raises UnavailableError: with what to change
+    """
+    if conf.libvirt.virt_type != 'lxc':
+        raise host.UnavailableError(
+            f'[libvirt] virt_type is {conf.libvirt.virt_type}, but only '
+            'containers (lxc) can have reservations: set it to lxc, or '
+            '[rt] hcbs_scheduler_available=false.')
+    if conf.libvirt.uid_maps or conf.libvirt.gid_maps:
+        raise host.UnavailableError(
+            '[libvirt] uid_maps and gid_maps put containers into user '
+            'namespaces, where the kernel grants no real-time policy: remove '
+            'them, or set [rt] hcbs_scheduler_available=false.')
+    if not program.BUILT.exists():
+        raise host.UnavailableError(
+            f'{program.BUILT} is missing: install nova-rt again, with a C '
+            'compiler and a static C library at hand.')
+
+
+def install_rt_init(conf: cfg.ConfigOpts) -> None:
+    """Put rt-init where libvirt finds it.
+
+    :raises UnavailableError: if that is not possible
+    """
+    try:
+        program.install(conf.instances_path)
+    except OSError as exc:
+        raise host.UnavailableError(
+            f'rt-init, with which containers start, cannot be put below '
+            f'[DEFAULT] instances_path ({exc}): see that there is room, and '
+            'that the file system is mounted without noexec.') from None

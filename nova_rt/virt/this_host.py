@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens and examines this machine, by its options and its kernel."""
+
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from nova_rt import bandwidth
+from nova_rt import shares
+from nova_rt import wording
+from nova_rt.virt import container_groups
+from nova_rt.virt import cpus
+from nova_rt.virt import host
+from nova_rt.virt.cgroup import detect
+from nova_rt.virt.cgroup import errors
+from nova_rt.virt.cgroup import tree
+from nova_rt.virt.cgroup.dialect import Dialect
+from nova_rt.virt.cgroup.doctor import examination
+from nova_rt.virt.cgroup.doctor import finding
+from nova_rt.virt.cgroup.doctor import machine
+
+LOG = logging.getLogger(__name__)
+
+
+def from_options(conf: cfg.ConfigOpts) -> host.ReservationHost:
+    """Return this machine, ready to hold reservations if it is to.
+
+    :param conf: with group ``[rt]`` registered
+    :raises UnavailableError: if reservations are to be offered but cannot be
+    """
+    count = 1 + max(cpus.present())
+    if not conf.rt.hcbs_scheduler_available:
+        LOG.info('Reservations are turned off by '
+                 '[rt] hcbs_scheduler_available.')
+        return host.ReservationHost(None, shares.HostShares.empty((0,) * count))
+    usable = _usable_pcpus(conf.rt.cpu_set, cpus.online())
+    dialect, admitted = _detect(count)
+    capacity = min(bandwidth.fraction_to_bandwidth(conf.rt.cap), admitted)
+    LOG.info('Dialect %s, up to %s of each of the pCPUs %s; %s.',
+             dialect.name, bandwidth.percent(capacity), sorted(usable),
+             dialect.guarantee)
+    return host.ReservationHost(dialect, shares.HostShares.empty(
+        [capacity if pcpu in usable else 0 for pcpu in range(dialect.count)],
+        dialect.occupancy))
+
+
+def examine(conf: cfg.ConfigOpts) -> list[finding.Finding]:
+    """Return what keeps this machine from holding reservations.
+
+    :param conf: with group ``[rt]`` registered
+    """
+    online = cpus.online()
+    findings = examination.examine(machine.Machine(
+        tree.CgroupTree.find(), cpus.present(), online,
+        bandwidth.fraction_to_bandwidth(conf.rt.cap),
+        container_groups.MACHINE_GROUPS))
+    try:
+        _usable_pcpus(conf.rt.cpu_set, online)
+    except host.UnavailableError as exc:
+        findings.append(finding.from_error('options', exc))
+    if not conf.rt.hcbs_scheduler_available:
+        findings.append(finding.warning(
+            'options', 'this host offers no reservations',
+            'set [rt] hcbs_scheduler_available=true'))
+    return findings
+
+
+def _detect(count: int) -> tuple[Dialect, int]:
+    """Return the kernel's dialect, and the bandwidth that it admits on a pCPU.
+
+    :raises UnavailableError: if there is none
+    """
+    try:
+        dialect = detect.detect(tree.CgroupTree.find(), count)
+        admitted = dialect.admitted() if dialect else 0
+    except errors.CgroupError as exc:
+        raise host.UnavailableError(str(exc)) from None
+    if dialect is None:
+        raise host.UnavailableError(
+            'The kernel has no real-time control groups (no '
+            'cpu.rt_runtime_us in the groups of the cpu controller): '
+            'boot a kernel with HCBS or RT_GROUP_SCHED, or set '
+            '[rt] hcbs_scheduler_available=false.')
+    if admitted <= 0:
+        raise host.UnavailableError(
+            'The kernel admits no reservation beside its fair server '
+            '(kernel.sched_rt_runtime_us): set it to 950000.')
+    return dialect, admitted
+
+
+def _usable_pcpus(cpu_set: str | None, online: frozenset[int]) -> frozenset[int]:
+    """Return the pCPUs that may hold reservations.
+
+    :raises UnavailableError: if the option makes no sense on this machine
+    """
+    if not cpu_set:
+        return online
+    chosen = _parse(cpu_set)
+    if not chosen:
+        raise host.UnavailableError(
+            f'[rt] cpu_set is {wording.shown(cpu_set)}: write numbers, ranges and '
+            'what to leave out of them, for example 2-7,^4,10.')
+    if not chosen <= online:
+        missing = ', '.join(map(str, sorted(chosen - online)))
+        raise host.UnavailableError(
+            f'[rt] cpu_set names pCPU(s) {wording.shortened(missing)}, which are not '
+            'online: bring them up or leave them out.')
+    return chosen
+
+
+def _parse(cpu_set: str) -> frozenset[int]:
+    """Return the pCPUs that an option names, none if it is not valid."""
+    # Not at the top: Nova takes seconds to load, and most hosts set no option.
+    from nova import exception
+    from nova.virt import hardware
+
+    try:
+        return frozenset(hardware.parse_cpu_spec(cpu_set))
+    except exception.Invalid:
+        return frozenset()
