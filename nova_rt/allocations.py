@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes what Placement has promised to one server, and only our part."""
+"""The one client of Placement: a host's share, and who has it allocated.
+
+A consumer is a server, or the migration that holds the old side of a move. Only
+the share is ever changed in an allocation; all else in it is Nova's.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
 
 from keystoneauth1 import exceptions as ks_exc
 from nova import context as nova_context
@@ -10,6 +18,7 @@ from nova import objects
 from nova.scheduler import utils
 from nova.scheduler.client import report
 from oslo_log import log as logging
+from requests import Response
 
 from nova_rt import shares
 
@@ -17,160 +26,220 @@ LOG = logging.getLogger(__name__)
 
 # Another process may change the provider, or a consumer, between.
 _TRIES = 4
+_READ_VERSION = '1.9'
+_CANDIDATES_VERSION = '1.36'
+
+# What Placement returns for a consumer, and the resources in it by provider.
+Payload = dict[str, Any]
+Resources = dict[str, dict[str, int]]
 
 
-def set_share(context: nova_context.RequestContext,
-           client: report.SchedulerReportClient, consumer: str,
-           provider: str, share: int) -> bool:
-    """Have Placement promise a share of a host to a server or a move.
+class PlacementClient:
+    """nova-rt's part of the conversation with Placement.
 
-    :param consumer: uuid of a server or of a migration
-    :param share: 0 for none
-    :returns: whether Placement did; not if it has no allocation of the
-        consumer, or no room
-    :raises ConsumerAllocationRetrievalFailed, AllocationUpdateFailed: if
-        Placement refuses to tell, or somebody else changed it meanwhile
+    :param context: of the request
+    :param client: Nova's own client; the process's one by default
+
+    Each method raises keystoneauth1's ClientException if Placement does not
+    answer, unless it says otherwise.
     """
-    payload = client.get_allocs_for_consumer(context, consumer)
-    allocations = payload['allocations']
-    if not allocations:
-        return not share
-    for each in allocations.values():
-        each.pop('generation', None)
-    here = allocations.setdefault(provider, {'resources': {}})['resources']
-    if share:
-        here[shares.RESOURCE_CLASS] = share
-    else:
-        here.pop(shares.RESOURCE_CLASS, None)
-    if not here:
-        del allocations[provider]
-    return bool(client.put_allocations(context, consumer, payload))
 
+    def __init__(self, context: nova_context.RequestContext,
+                 client: report.SchedulerReportClient | None = None) -> None:
+        self._context = context
+        self._client = client or report.report_client_singleton()
 
-def create(context: nova_context.RequestContext,
-          client: report.SchedulerReportClient, consumer: str, provider: str,
-          server: objects.Instance, flavor: objects.Flavor) -> bool:
-    """Have Placement promise all that a flavor asks for of a host.
+    def left(self, provider: str) -> dict[str, int]:
+        """Return by resource class what may still be allocated of a host.
 
-    As ``nova-manage placement heal_allocations`` does for a server, without
-    what ports ask for.
+        The share is left out if the host lacks the trait, which is required
+        with it.
 
-    :param consumer: uuid of the server or of its migration
-    :returns: whether Placement did; not if the consumer has an allocation
-    :raises ConsumerAllocationRetrievalFailed, AllocationUpdateFailed: if
-        Placement refuses
-    """
-    payload = client.get_allocs_for_consumer(context, consumer)
-    if payload['allocations']:
-        return False
-    resources = utils.resources_from_flavor(server, flavor)
-    return bool(client.put_allocations(context, consumer, {
-        'allocations': {provider: {'resources': resources}},
-        'project_id': server.project_id, 'user_id': server.user_id,
-        'consumer_generation': None}))
+        :param provider: the uuid of the host's resource provider
+        """
+        used = self._of_provider(provider, 'usages').get('usages', {})
+        inventories = self._of_provider(
+            provider, 'inventories').get('inventories', {})
+        left = {
+            name: int((inventory['total'] - inventory['reserved'])
+                      * inventory['allocation_ratio']) - used.get(name, 0)
+            for name, inventory in inventories.items()}
+        if shares.TRAIT not in self._of_provider(
+                provider, 'traits').get('traits', ()):
+            left.pop(shares.RESOURCE_CLASS, None)
+        return left
 
+    def capacity(self, provider: str) -> int | None:
+        """Return the share that a host offers, None without an inventory."""
+        inventory = self._of_provider(
+            provider, f'inventories/{shares.RESOURCE_CLASS}')
+        if not inventory:
+            return None
+        capacity: int = inventory['total'] - inventory['reserved']
+        return capacity
 
-def share_out(context: nova_context.RequestContext,
-              client: report.SchedulerReportClient, provider: str,
-              server: str, share: int, move: str, kept: int) -> None:
-    """Have Placement promise a server all that it and its move were promised.
+    def shares_on(self, provider: str) -> dict[str, int]:
+        """Return the share allocated of a host, by consumer.
 
-    In one step, so that nobody else is promised anything of it between. A server
-    that has no allocation is being deleted: only its move's is taken away.
+        :raises ResourceProviderAllocationRetrievalFailed: if Placement refuses
+        """
+        allocations = self._client.get_allocations_for_resource_provider(
+            self._context, provider).allocations
+        return {
+            consumer: allocation['resources'][shares.RESOURCE_CLASS]
+            for consumer, allocation in allocations.items()
+            if shares.RESOURCE_CLASS in allocation['resources']}
 
-    :param share: the server's from now on
-    :param kept: what the move keeps of the host's share, and nothing else
-    :raises AllocationUpdateFailed, ConsumerAllocationRetrievalFailed: if
-        Placement refuses
-    :raises PlacementAPIConnectFailure: if it does not answer
-    """
-    for _ in range(_TRIES):
-        old = {consumer: client.get_allocs_for_consumer(context, consumer)
-               for consumer in (server, move)}
-        new = {server: {}, move: {}}
-        if old[server]['allocations']:
-            new[server] = _together(old.values())
-            new[server].setdefault(provider, {})[shares.RESOURCE_CLASS] = share
-            if kept:
-                new[move] = {provider: {shares.RESOURCE_CLASS: kept}}
-        answer = _post(context, client, old, new)
-        if answer is None or answer.status_code == 204:
+    def has_candidate(self, share: int) -> bool | None:
+        """Return whether any host has this share left; None: no answer."""
+        response = self._get(
+            f'/allocation_candidates?resources={shares.RESOURCE_CLASS}:'
+            f'{share}&required={shares.TRAIT}&limit=1', _CANDIDATES_VERSION)
+        return bool(response.json()['allocation_requests']) if response else None
+
+    def set_share(self, consumer: str, provider: str, share: int) -> bool:
+        """Set the share in a consumer's allocation of a host.
+
+        :param share: 0 for none
+        :returns: whether Placement did; not if the consumer has no allocation
+            or there is no room
+        :raises ConsumerAllocationRetrievalFailed, AllocationUpdateFailed: if
+            Placement refuses, or another process changed it meanwhile
+        """
+        payload = self._client.get_allocs_for_consumer(self._context, consumer)
+        allocations = payload['allocations']
+        if not allocations:
+            return not share
+        for allocation in allocations.values():
+            allocation.pop('generation', None)
+        here = allocations.setdefault(provider, {'resources': {}})['resources']
+        if share:
+            here[shares.RESOURCE_CLASS] = share
+        else:
+            here.pop(shares.RESOURCE_CLASS, None)
+        if not here:
+            del allocations[provider]
+        return bool(self._client.put_allocations(
+            self._context, consumer, payload))
+
+    def try_to_set_share(self, consumer: str, provider: str,
+                         share: int) -> None:
+        """Set the share, or log that it is left to an audit."""
+        try:
+            done = self.set_share(consumer, provider, share)
+        except (exception.NovaException, report.Retry,
+                ks_exc.ClientException) as exc:
+            LOG.warning('The allocation of %s could not be corrected: %s',
+                        consumer, exc)
             return
-        if 'placement.concurrent_update' not in answer.text:
-            break
-    raise exception.AllocationUpdateFailed(
-        consumer_uuid=server, error=answer.text)
+        if not done:
+            LOG.warning('Placement did not correct the allocation of %s; see '
+                        'nova-rt-manage audit.', consumer)
+
+    def create(self, consumer: str, provider: str, server: objects.Instance,
+               flavor: objects.Flavor) -> bool:
+        """Allocate all that a flavor asks for, for a consumer without any.
+
+        This does for a server what ``nova-manage placement heal_allocations``
+        does, without the resources of ports.
+
+        :returns: whether Placement did; not if the consumer has an allocation
+        :raises ConsumerAllocationRetrievalFailed, AllocationUpdateFailed: if
+            Placement refuses
+        """
+        payload = self._client.get_allocs_for_consumer(self._context, consumer)
+        if payload['allocations']:
+            return False
+        resources = utils.resources_from_flavor(server, flavor)
+        return bool(self._client.put_allocations(self._context, consumer, {
+            'allocations': {provider: {'resources': resources}},
+            'project_id': server.project_id, 'user_id': server.user_id,
+            'consumer_generation': None}))
+
+    def share_out(self, provider: str, server: str, share: int,
+                  move: str, kept: int) -> None:
+        """Divide the allocations of a server and its move between the two.
+
+        In one step, so that nothing of it is allocated to anybody else
+        meanwhile: see :func:`shared_out`.
+
+        :raises AllocationUpdateFailed, ConsumerAllocationRetrievalFailed: if
+            Placement refuses
+        :raises PlacementAPIConnectFailure: if it does not answer
+        """
+        refusal = ''
+        for _ in range(_TRIES):
+            old = {consumer: self._client.get_allocs_for_consumer(
+                       self._context, consumer)
+                   for consumer in (server, move)}
+            new = dict(zip((server, move), shared_out(
+                old[server], old[move], provider, share, kept), strict=True))
+            response = self._replace(old, new)
+            if response is None or response.status_code == 204:
+                return
+            refusal = response.text
+            if 'placement.concurrent_update' not in refusal:
+                break
+        raise exception.AllocationUpdateFailed(consumer_uuid=server, error=refusal)
+
+    def _replace(self, old: Mapping[str, Payload],
+                 new: Mapping[str, Resources]) -> Response | None:
+        """Return Placement's answer, None if there is nothing to change."""
+        owners = [payload for payload in old.values()
+                  if payload['allocations']]
+        payload = {
+            consumer: {
+                'allocations': {place: {'resources': resources}
+                                for place, resources in allocations.items()},
+                'project_id': owners[0]['project_id'],
+                'user_id': owners[0]['user_id'],
+                'consumer_generation': old[consumer].get('consumer_generation')}
+            for consumer, allocations in new.items()
+            if allocations or old[consumer]['allocations']}
+        if not payload:
+            return None
+        try:
+            return self._client.post(
+                '/allocations', payload,
+                version=report.CONSUMER_GENERATION_VERSION,
+                global_request_id=self._context.global_id)
+        except ks_exc.ClientException:
+            raise exception.PlacementAPIConnectFailure() from None
+
+    def _of_provider(self, provider: str, what: str) -> Any:
+        response = self._get(
+            f'/resource_providers/{provider}/{what}', _READ_VERSION)
+        return response.json() if response else {}
+
+    def _get(self, url: str, version: str) -> Response:
+        return self._client.get(
+            url, version=version, global_request_id=self._context.global_id)
 
 
-def _together(payloads):
-    """Return, by provider, the most that any of the consumers has."""
-    most = {}
+def shared_out(server: Payload, move: Payload, provider: str, share: int,
+               kept: int) -> tuple[Resources, Resources]:
+    """Return what a server and its move are to have allocated.
+
+    The server gets the most that either had of everything, and its new share;
+    the move keeps a part of the share and nothing else. A server that has no
+    allocation is being deleted: then both have nothing.
+
+    :param server, move: what Placement returned for each
+    :param share: the server's from now on
+    :param kept: the part of the host's share that the move keeps
+    """
+    if not server['allocations']:
+        return {}, {}
+    together = _most_of_each((server, move))
+    together.setdefault(provider, {})[shares.RESOURCE_CLASS] = share
+    return together, ({provider: {shares.RESOURCE_CLASS: kept}} if kept else {})
+
+
+def _most_of_each(payloads: Iterable[Payload]) -> Resources:
+    most: Resources = {}
     for payload in payloads:
-        for provider, what in payload['allocations'].items():
+        for provider, allocation in payload['allocations'].items():
             there = most.setdefault(provider, {})
-            for name, amount in what['resources'].items():
+            for name, amount in allocation['resources'].items():
                 there[name] = max(amount, there.get(name, 0))
     return most
-
-
-def _post(context, client, old, new):
-    """Return Placement's answer, None if there is nothing to change.
-
-    :param old: what each consumer has, as Placement tells it
-    :param new: what it is to have, by provider
-    """
-    owners = [each for each in old.values() if each['allocations']]
-    payload = {
-        consumer: {
-            'allocations': {where: {'resources': what}
-                            for where, what in allocations.items()},
-            'project_id': owners[0]['project_id'],
-            'user_id': owners[0]['user_id'],
-            'consumer_generation': old[consumer].get('consumer_generation')}
-        for consumer, allocations in new.items()
-        if allocations or old[consumer]['allocations']}
-    if not payload:
-        return None
-    try:
-        return client.post('/allocations', payload,
-                           version=report.CONSUMER_GENERATION_VERSION,
-                           global_request_id=context.global_id)
-    except ks_exc.ClientException:
-        raise exception.PlacementAPIConnectFailure() from None
-
-
-def try_to_set_share(context: nova_context.RequestContext,
-                  client: report.SchedulerReportClient, consumer: str,
-                  provider: str, share: int) -> None:
-    """Change a promise, or log that an audit will have to."""
-    try:
-        changed = set_share(context, client, consumer, provider, share)
-    except (exception.NovaException, report.Retry,
-            ks_exc.ClientException) as why:
-        LOG.warning('The promise to %s could not be corrected: %s', consumer,
-                    why)
-        return
-    if not changed:
-        LOG.warning('Placement did not correct the promise to %s; see '
-                    'nova-rt-manage audit.', consumer)
-
-
-def left(client: report.SchedulerReportClient,
-         context: nova_context.RequestContext,
-         provider: str) -> dict[str, int]:
-    """Return what Placement may still promise of a host.
-
-    Nothing of the share without the trait, which is asked for too.
-    """
-    def ask(what: str) -> dict:
-        answer = client.get(f'/resource_providers/{provider}/{what}',
-                            version='1.9', global_request_id=context.global_id)
-        return answer.json() if answer else {}
-    used = ask('usages').get('usages', {})
-    left = {
-        name: int((each['total'] - each['reserved'])
-                  * each['allocation_ratio']) - used.get(name, 0)
-        for name, each in ask('inventories').get('inventories', {}).items()}
-    if shares.TRAIT not in ask('traits').get('traits', ()):
-        left.pop(shares.RESOURCE_CLASS, None)
-    return left

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares what kernel, ledger, Nova and Placement each say of one host.
 
-Nova's instances are what the others are compared with: they say what was
-promised to whom. Where it matters who is right, the server's owner is: nothing
-that a container has is ever called too much for a repair to take away.
+Nova's instances are the reference: they say what was reserved for whom. A repair
+never takes anything away from a running container, whoever is right.
 """
 
 from collections.abc import Iterable
@@ -19,7 +18,7 @@ from nova_rt import shares
 
 
 class Kind(enum.StrEnum):
-    """What differs. The values are what scripts may rely on."""
+    """What differs. Scripts may rely on the values."""
 
     KERNEL_LACKS = 'kernel-lacks'
     KERNEL_EXCEEDS = 'kernel-exceeds'
@@ -37,15 +36,15 @@ class Kind(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Server:
-    """What Nova tells of a server that has to do with the host.
+    """What Nova says of a server that concerns the host.
 
     :ivar wanted: its reservation, None without one
     :ivar holdings: all that it holds here: its own, and a side of a move
-    :ivar runs: what its container here has to have; None if it has none here
-        or Nova is about to start or stop it
-    :ivar misses_claim: it is here with a reservation, but holds no pCPUs
-    :ivar promises: what Placement has to have promised here, by consumer;
-        None while Nova is changing that
+    :ivar runs: what its container here must have; None if it has none here or
+        Nova is about to start or stop it
+    :ivar lacks_claim: it is here with a reservation, but holds no pCPUs
+    :ivar allocations: the share that Placement must have allocated here, by
+        consumer; None while Nova is changing it
     :ivar flavor_silent: its own flavor does not name its share
     """
 
@@ -53,8 +52,8 @@ class Server:
     wanted: reservation.Reservation | None = None
     holdings: tuple[ledger.Holding, ...] = ()
     runs: ledger.Holding | None = None
-    misses_claim: bool = False
-    promises: Mapping[str, int] | None = None
+    lacks_claim: bool = False
+    allocations: Mapping[str, int] | None = None
     flavor_silent: bool = False
 
 
@@ -64,7 +63,7 @@ class Kernel:
 
     :ivar containers: by server, those that run
     :ivar others: by group, those that hold something and are no container
-    :ivar kept: what the groups above hold that nothing below them does
+    :ivar kept: what the groups above hold and nothing below them uses
     """
 
     containers: Mapping[str, Sequence[int]]
@@ -78,20 +77,20 @@ class Placement:
     """What Placement says of the host's provider.
 
     :ivar capacity: total less what is reserved, None without an inventory
-    :ivar promised: by consumer
-    :ivar orphans: the consumers that have no business there, as Nova says
+    :ivar allocated: the share of each consumer
+    :ivar orphans: the consumers that hold nothing here, according to Nova
     :ivar unknown: the consumers that Nova does not know (yet)
     """
 
     capacity: int | None
-    promised: Mapping[str, int]
+    allocated: Mapping[str, int]
     orphans: frozenset[str] = frozenset()
     unknown: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Drift:
-    """One thing that differs, and what a repair does about it.
+    """One difference, and how it is repaired.
 
     :ivar subject: a server, a consumer or a group
     :ivar remedy: what ``--heal`` does; empty if it does nothing
@@ -104,30 +103,30 @@ class Drift:
 
 
 def compare(empty: shares.HostShares, servers: Iterable[Server],
-            kernel: Kernel | None, told: shares.HostShares | None,
+            kernel: Kernel | None, reported: shares.HostShares | None,
             placement: Placement) -> list[Drift]:
-    """Return everything in which the four differ; best an empty list.
+    """Return all differences. Empty if all four agree.
 
     :param empty: the host without any reservation
     :param kernel: None where the host offers no reservations
-    :param told: the ledger, as nova-rt-compute has told it
+    :param reported: the ledger, as nova-rt-compute last reported it
     """
     servers = list(servers)
-    drifts = [each for server in servers for each in _claim(server)]
+    drifts = [drift for server in servers for drift in _claim(server)]
     if kernel is not None:
         drifts += _kernel(empty, servers, kernel)
-    drifts += _ledger(empty, servers, told)
+    drifts += _ledger(empty, servers, reported)
     drifts += _placement(empty, servers, placement)
     return drifts
 
 
 def _claim(server: Server) -> Iterable[Drift]:
-    if server.misses_claim:
+    if server.lacks_claim:
         yield Drift(
             Kind.CLAIM_MISSING, server.uuid,
             'The server has a reservation but no claim on pCPUs, so it cannot '
             'be started: resize or migrate it, or shelve and unshelve it.',
-            'notes the pCPUs that its container has, if it runs')
+            'records the pCPUs of its container, if it runs')
     if server.flavor_silent:
         yield Drift(
             Kind.FLAVOR_SILENT, server.uuid,
@@ -160,7 +159,7 @@ def _kernel(empty: shares.HostShares, servers: Iterable[Server],
         yield Drift(
             Kind.KERNEL_KEEPS, '',
             f'The groups above the containers keep {_most(kernel.kept)} of a '
-            'pCPU that no container has: it is missing elsewhere.',
+            'pCPU that no container uses: it is missing elsewhere.',
             'takes it back')
 
 
@@ -173,16 +172,16 @@ def _container(empty: shares.HostShares, uuid: str, holding: ledger.Holding,
             'Nova says that the server runs, but it has no container: start '
             'it again.')
         return
-    lacks = [w - h for w, h in zip(wanted, has, strict=True)]
-    if max(lacks) > 0:
-        pcpu = lacks.index(max(lacks))
+    missing = [w - h for w, h in zip(wanted, has, strict=True)]
+    if max(missing) > 0:
+        pcpu = missing.index(max(missing))
         yield Drift(
             Kind.KERNEL_LACKS, uuid,
             f'The container has {bandwidth.percent(has[pcpu])} of pCPU {pcpu}, '
             f'but its reservation is {bandwidth.percent(wanted[pcpu])}.',
             'gives it its reservation')
-    elif min(lacks) < 0:
-        pcpu = lacks.index(min(lacks))
+    elif min(missing) < 0:
+        pcpu = missing.index(min(missing))
         yield Drift(
             Kind.KERNEL_EXCEEDS, uuid,
             f'The container has {bandwidth.percent(has[pcpu])} of pCPU {pcpu}, '
@@ -191,54 +190,57 @@ def _container(empty: shares.HostShares, uuid: str, holding: ledger.Holding,
 
 
 def _ledger(empty: shares.HostShares, servers: Iterable[Server],
-            told: shares.HostShares | None) -> Iterable[Drift]:
+            reported: shares.HostShares | None) -> Iterable[Drift]:
     used = empty.add_all(
         (holding.reservation.bandwidth, holding.pcpus)
         for server in servers for holding in server.holdings).used
-    if told is None or told.used != used or told.capacity != empty.capacity:
+    if (reported is None or reported.used != used
+            or reported.capacity != empty.capacity):
         yield Drift(
             Kind.LEDGER_DIFFERS, '',
-            f'The ledger has {_by_pcpu(told.used if told else None)}, but '
-            f'the servers hold {_by_pcpu(used)}: nova-rt-compute derives it '
-            'anew with every periodic update; restart it if that does not '
+            f'The ledger has {_by_pcpu(reported.used if reported else None)}, '
+            f'but the servers hold {_by_pcpu(used)}: nova-rt-compute derives '
+            'it anew at every periodic update; restart it if that does not '
             'help.')
 
 
 def _placement(empty: shares.HostShares, servers: Iterable[Server],
                placement: Placement) -> Iterable[Drift]:
     if placement.capacity != empty.rt_share:
-        has = ('nothing' if placement.capacity is None
-               else _cpus(placement.capacity))
+        has = ('no inventory' if placement.capacity is None
+               else f'an inventory of {_cpus(placement.capacity)}')
         yield Drift(
             Kind.INVENTORY_DIFFERS, '',
-            f'Placement has {has} to promise of the host, which offers '
+            f'Placement has {has} for the host, which offers '
             f'{_cpus(empty.rt_share)}: restart nova-rt-compute.')
     for server in servers:
-        for consumer, share in (server.promises or {}).items():
-            has_share = placement.promised.get(consumer, 0)
-            if has_share != share:
-                yield _promise(server, consumer, has_share, share)
+        for consumer, share in (server.allocations or {}).items():
+            allocated = placement.allocated.get(consumer, 0)
+            if allocated != share:
+                yield _allocation(server, consumer, allocated, share)
     for consumer in sorted(placement.orphans):
         yield Drift(
             Kind.PLACEMENT_ORPHAN, consumer,
-            f'Placement has promised {_cpus(placement.promised[consumer])} to '
-            'a server or move that holds nothing here.',
-            'takes the promise back')
+            f'Placement has allocated {_cpus(placement.allocated[consumer])} '
+            'to a server or move that holds nothing here.',
+            'takes the share out of the allocation')
     for consumer in sorted(placement.unknown):
         yield Drift(
             Kind.PLACEMENT_UNKNOWN, consumer,
-            f'Placement has promised {_cpus(placement.promised[consumer])} to '
-            'somebody whom Nova does not know: unless a server is just being '
-            'created, nova-manage placement audit --delete takes it back.')
+            f'Placement has allocated {_cpus(placement.allocated[consumer])} '
+            'to a consumer that Nova does not know: unless a server is just '
+            'being created, nova-manage placement audit --delete removes it.')
 
 
-def _promise(server: Server, consumer: str, has: int, wanted: int) -> Drift:
-    kind = Kind.PLACEMENT_LACKS if has < wanted else Kind.PLACEMENT_EXCEEDS
-    whose = '' if consumer == server.uuid else ' for its old side'
+def _allocation(server: Server, consumer: str, allocated: int,
+                share: int) -> Drift:
+    kind = (Kind.PLACEMENT_LACKS if allocated < share
+            else Kind.PLACEMENT_EXCEEDS)
+    whose = '' if consumer == server.uuid else ' for the old side of its move'
     return Drift(
         kind, server.uuid,
-        f'Placement has promised the server {_cpus(has)}{whose}, but its '
-        f'reservation is {_cpus(wanted)}.', 'corrects the promise')
+        f'Placement has allocated {_cpus(allocated)} to the server{whose}, but '
+        f'its reservation is {_cpus(share)}.', 'corrects the allocation')
 
 
 def _most(has: Sequence[int]) -> str:
@@ -254,5 +256,5 @@ def _by_pcpu(used: Sequence[int] | None) -> str:
         return 'nothing'
     if not any(used):
         return 'no bandwidth'
-    return ', '.join(f'{bandwidth.percent(each)} of pCPU {pcpu}'
-                     for pcpu, each in enumerate(used) if each)
+    return ', '.join(f'{bandwidth.percent(share)} of pCPU {pcpu}'
+                     for pcpu, share in enumerate(used) if share)

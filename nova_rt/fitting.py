@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement policies: which pCPUs of a host a reservation gets."""
+"""Fits reservations to hosts: placement policies, and what is missing."""
 
 from collections.abc import Callable
 from collections.abc import Sequence
@@ -36,11 +36,11 @@ POLICIES: dict[str, Policy] = {
 
 
 class NoRoomError(errors.NovaRTError):
-    """A reservation does not fit a host; its text says what lacks where.
+    """A reservation does not fit a host; the message says what is missing where.
 
-    :param missing: bandwidth (fixed point) that the pCPU nearest to enough
-        lacks; the whole bandwidth asked for if the host has too few pCPUs
-    :param explain: makes the text, which is rarely wanted: a scheduler asks
+    :ivar missing: bandwidth (fixed point) missing on the pCPU that comes
+        nearest; the whole bandwidth if the host has too few pCPUs
+    :param explain: makes the message, which is rarely read: a scheduler asks
         thousands of hosts
     """
 
@@ -76,10 +76,10 @@ def place(host: shares.HostShares, wanted: reservation.Reservation,
 
 def shortfall(host: shares.HostShares,
          wanted: reservation.Reservation) -> NoRoomError | None:
-    """Return what a host lacks for a reservation, None if it fits.
+    """Return what a host is short of for a reservation, None if it fits.
 
-    Not raised: a scheduler asks thousands of hosts, and an exception that was
-    raised keeps its frames.
+    It is returned, not raised: a scheduler asks thousands of hosts, and a
+    raised exception keeps its frames.
     """
     left = host.left
     fitting = len(_fitting(left, wanted))
@@ -90,7 +90,7 @@ def shortfall(host: shares.HostShares,
 
 def _fitting(left: Sequence[int],
              wanted: reservation.Reservation) -> list[int]:
-    """Return the pCPUs with enough left for one vCPU, ascending."""
+    """Return the pCPUs with enough bandwidth left for one vCPU, ascending."""
     need = wanted.bandwidth
     return [pcpu for pcpu, free in enumerate(left) if free >= need]
 
@@ -100,8 +100,8 @@ def check_in_place(host: shares.HostShares, held: reservation.Reservation,
                    wanted: reservation.Reservation) -> None:
     """Raise NoRoomError unless a reservation can be changed where it is.
 
-    :param held: what it is now, counted in what the host holds
-    :param pcpus: the pCPUs that it has
+    :param held: the present reservation, included in what the host holds
+    :param pcpus: the pCPUs that it is on
     """
     more = wanted.bandwidth - held.bandwidth
     if more <= 0:
@@ -131,7 +131,7 @@ def _no_room(capacity: Sequence[int], left: Sequence[int],
 
 def _nearest(capacity: Sequence[int], left: Sequence[int],
              need: int) -> int:
-    """Return the most that a pCPU has left which may hold but lacks room."""
+    """Return the most left on a usable pCPU that has too little."""
     if all(capacity):
         most = max(left)
         return most if most < need else max(filter(need.__gt__, left))

@@ -69,21 +69,21 @@ class Fleet:
         if name in self.placements:
             raise DuplicateReservationError(
                 f'{name} is placed already: remove it first')
-        misses = [] if self.hosts else [
+        shortfalls = [] if self.hosts else [
             (wanted.bandwidth, 'there is no host')]
-        for host in sorted(self.hosts, key=lambda each: self._sign
-                           * headroom(self.hosts[each], wanted)):
+        for host in sorted(self.hosts, key=lambda name: self._sign
+                           * headroom(self.hosts[name], wanted)):
             try:
                 pcpus = fitting.place(
                     self.hosts[host], wanted, self._policy)
-            except fitting.NoRoomError as miss:
-                misses.append((miss.missing, f'{host}: {miss}'))
+            except fitting.NoRoomError as exc:
+                shortfalls.append((exc.missing, f'{host}: {exc}'))
                 continue
             placed = Placement(wanted, host, pcpus)
             self.placements[name] = placed
             self.hosts[host] = self.hosts[host].add(wanted, pcpus)
             return placed
-        missing, sentence = min(misses)
+        missing, sentence = min(shortfalls)
         raise fitting.NoRoomError(missing, lambda: sentence)
 
     def remove(self, name: str) -> Placement:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reservations on a host, by server and pCPU."""
+"""The ledger: the reservations on a host, by server and pCPU."""
 
 from collections.abc import Iterable
 import dataclasses
@@ -17,26 +17,27 @@ class Holding:
 
 
 class Ledger:
-    """What is held on a host, derived from its servers and their moves.
+    """The holdings on a host, derived from its servers and their moves.
 
-    A server may hold twice while it is moved within the host: as it runs now
-    and as it will, or was. Each is entered under its own key.
+    While a server moves within the host it may have two: the one that it runs
+    with, and the other side of the move. Each has a key of its own.
     """
 
     def __init__(self) -> None:
         self._held: dict[tuple[str, str], Holding] = {}
 
     def enter(self, server: str, role: str, holding: Holding | None) -> None:
-        """Enter what a server holds in a role; None takes the entry away."""
+        """Set what a server holds in a role; None removes the entry."""
         if holding is None:
             self._held.pop((server, role), None)
         else:
             self._held[server, role] = holding
 
     def forget(self, role: str) -> None:
-        """Take away all entries of a role, before they are derived anew."""
-        for key in [key for key in self._held if key[1] == role]:
-            del self._held[key]
+        """Remove all entries of a role, before they are derived anew."""
+        for server, entered_as in list(self._held):
+            if entered_as == role:
+                del self._held[server, role]
 
     def shares(self, empty: shares.HostShares) -> shares.HostShares:
         """Return the host with everything that is held on it.
@@ -62,7 +63,7 @@ def to_mask(pcpus: Iterable[int]) -> str:
 def from_mask(mask: str) -> tuple[int, ...]:
     """Return the pCPUs in a hex mask, ascending.
 
-    :raises ValueError: if it is not one
+    :raises ValueError: if it is not a hex mask
     """
     bits = int(mask, 16)
     return tuple(i for i in range(bits.bit_length()) if bits >> i & 1)

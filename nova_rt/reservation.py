@@ -28,7 +28,7 @@ _OUT_OF_RANGE = 10 ** 18
 
 
 class InvalidReservationError(errors.NovaRTError, ValueError):
-    """A reservation that cannot be; the message is one sentence for a user."""
+    """An invalid reservation; the message is one sentence for a user."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ def check_runtime(name: str, runtime_us: int) -> None:
     """Raise InvalidReservationError unless the runtime is within its limits."""
     if runtime_us < bandwidth.MIN_RUNTIME_US:
         raise InvalidReservationError(
-            f'{name} is {runtime_us} µs, but the kernel accounts no runtime '
-            f'below {bandwidth.MIN_RUNTIME_US} µs.')
+            f'{name} is {runtime_us} µs, but the kernel accounts for no '
+            f'runtime below {bandwidth.MIN_RUNTIME_US} µs.')
     if runtime_us > bandwidth.MAX_PERIOD_US:
         raise InvalidReservationError(
             f'{name} is {runtime_us} µs, but a runtime cannot be longer than '
@@ -125,7 +125,7 @@ def parse_number(name: str, value: Any) -> int:
     if isinstance(value, (list, tuple)):
         if len(value) != 1:
             raise InvalidReservationError(
-                f'{name} is given {len(value)} values: give one.')
+                f'{name} has {len(value)} values: give one.')
         value = value[0]
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         # Python converts no text of more than 4300 digits.
@@ -188,22 +188,22 @@ def requested(extra_specs: Mapping[str, Any], hints: Mapping[str, Any],
     :param extra_specs: of the flavor
     :param hints: of the server; ints, strings or lists of one string
     :param vcpus: of the flavor
-    :raises InvalidReservationError: if only one of runtime and period is known, or
-        they cannot be together
+    :raises InvalidReservationError: if only one of runtime and period is given, or
+        they are invalid together
     """
     times = times_from_hints(hints).over(times_from_extra_specs(extra_specs))
     if times.runtime_us is None and times.period_us is None:
         if init_policy(extra_specs) is not None:
             raise InvalidReservationError(
                 f'The flavor sets {EXTRA_SPEC_PREFIX}{POLICY} without a '
-                f'reservation: give {RUNTIME} and {PERIOD} too.')
+                f'reservation: set {RUNTIME} and {PERIOD} too.')
         return None
     if times.runtime_us is None or times.period_us is None:
         given, missing = ((PERIOD, RUNTIME) if times.runtime_us is None
                           else (RUNTIME, PERIOD))
         raise InvalidReservationError(
-            f'{given} is given but {missing} is neither in the flavor nor '
-            f'in a hint: give both.')
+            f'{given} is set but {missing} is neither in the flavor nor in '
+            f'a hint: set both.')
     init_policy(extra_specs)
     return Reservation(times.runtime_us, times.period_us, vcpus)
 
@@ -212,11 +212,11 @@ def described(extra_specs: Mapping[str, Any],
               vcpus: int) -> Reservation | None:
     """Return the reservation that a flavor describes by itself.
 
-    A flavor may be half-described, because hints may add what it lacks and
-    its extra specs are set one by one: None then.
+    None if the flavor has only one of runtime and period: hints may add the
+    other, and extra specs are set one by one.
 
     :raises InvalidReservationError: if an extra spec is wrong by itself, or runtime
-        and period cannot be together
+        and period are invalid together
     """
     for name in EXTRA_SPECS:
         if name in extra_specs:
@@ -242,7 +242,7 @@ def check_extra_spec(name: str, value: Any) -> None:
 
 
 def check_cap(wanted: Reservation, cap: int) -> None:
-    """Refuse a reservation that no pCPU may hold, however empty.
+    """Refuse a reservation that is too large even for an empty pCPU.
 
     :param cap: largest bandwidth admitted per pCPU, in fixed point
     :raises InvalidReservationError: if the bandwidth of one vCPU is over the cap
@@ -271,8 +271,8 @@ def init_policy(extra_specs: Mapping[str, Any]) -> InitPolicy | None:
     if policy is None:
         if priority_name in extra_specs:
             raise InvalidReservationError(
-                f'{priority_name} is given without {policy_name}: give '
-                f'{policy_name} as one of {", ".join(POLICIES)} too.')
+                f'{priority_name} is set without {policy_name}: set '
+                f'{policy_name} to one of {", ".join(POLICIES)} too.')
         return None
     if policy not in POLICIES:
         raise InvalidReservationError(

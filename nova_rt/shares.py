@@ -26,10 +26,10 @@ class Occupancy(enum.Enum):
     """Which pCPUs a reservation takes bandwidth from."""
 
     CHOSEN = 'chosen'
-    """Those chosen for it: the kernel takes one runtime per CPU."""
+    """Those chosen for it: the kernel has a runtime per CPU."""
 
     EVERY = 'every'
-    """All: the kernel takes one runtime for all CPUs."""
+    """All: the kernel has one runtime for all CPUs."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,18 +58,18 @@ class HostShares:
 
     @property
     def left(self) -> tuple[int, ...]:
-        """By pCPU, what a further reservation may still take.
+        """By pCPU, the bandwidth that another reservation may still take.
 
-        Where it takes from every pCPU, that is what the fullest has. Negative
-        where a smaller cap was set over running reservations.
+        Where a reservation occupies every pCPU, this is what the fullest one
+        has left. Negative if the cap was lowered below what is reserved.
         """
         left = tuple(map(operator.sub, self.capacity, self.used))
         if self.occupancy is Occupancy.CHOSEN:
             return left
-        least = min((each for most, each
-                     in zip(self.capacity, left, strict=True) if most),
+        least = min((free for capacity, free
+                     in zip(self.capacity, left, strict=True) if capacity),
                     default=0)
-        return tuple(least if most else each for most, each
+        return tuple(least if capacity else free for capacity, free
                      in zip(self.capacity, left, strict=True))
 
     @property
@@ -97,8 +97,8 @@ class HostShares:
                 ) -> 'HostShares':
         """Return the host after many changes at once.
 
-        :param changes: a bandwidth, negative to take it away, and the pCPUs
-            that get it; one that the host has lost is passed over
+        :param changes: a bandwidth, negative to remove it, and the pCPUs
+            that get it; pCPUs that the host no longer has are ignored
         """
         pinned = list(self.pinned)
         everywhere = 0
@@ -132,10 +132,10 @@ def to_stats(shares: HostShares) -> dict[str, str]:
 def from_stats(stats: Mapping[str, Any]) -> HostShares | None:
     """Return the host that ``ComputeNode.stats`` describes, None without one.
 
-    What travels is enough to decide what fits; ``pinned`` stays on the host.
+    This is enough to decide what fits; ``pinned`` stays on the host.
 
-    :raises ValueError: if the entries are there but not as written by
-        :func:`to_stats`
+    :raises KeyError, ValueError: if the entries are not as :func:`to_stats`
+        writes them
     """
     if 'rt_capacity' not in stats:
         return None

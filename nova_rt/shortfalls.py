@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each host lacks for a server, in the sum and pCPU by pCPU."""
+"""What each host is short of for a server, in the sum and pCPU by pCPU."""
 
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -18,19 +18,19 @@ class Host:
     """A host as scheduler and Placement know it.
 
     :ivar trouble: why Nova does not use it at all; empty if it does
-    :ivar told: its bandwidth, as it has told; None if it offers none
-    :ivar left: by resource class, what Placement may still promise
+    :ivar reported: its bandwidth, as it last reported; None if it offers none
+    :ivar left: by resource class, what Placement may still allocate
     """
 
     name: str
     trouble: str
-    told: shares.HostShares | None
+    reported: shares.HostShares | None
     left: Mapping[str, int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing about a host that keeps a server away, or that it fits.
+class Shortfall:
+    """One reason why a server does not fit a host, or that it does.
 
     :ivar what: ``pCPU 3``, a resource class, or empty for the whole host
     """
@@ -44,63 +44,63 @@ class Finding:
 
 
 def explain(hosts: Iterable[Host], wanted: reservation.Reservation | None,
-            needs: Mapping[str, int]) -> Iterator[Finding]:
-    """Yield host by host what is missing, as it is now.
+            needs: Mapping[str, int]) -> Iterator[Shortfall]:
+    """Yield what is missing now, host by host.
 
     :param wanted: the server's reservation, None without one
     :param needs: by resource class, what the server takes from Placement
     """
     for host in hosts:
-        findings = list(_lacks(host, wanted, needs))
-        yield from findings or [Finding(
+        shortfalls = list(_of_host(host, wanted, needs))
+        yield from shortfalls or [Shortfall(
             host.name, '', '', '', '', 'The server fits now.')]
 
 
-def _lacks(host: Host, wanted: reservation.Reservation | None,
-           needs: Mapping[str, int]) -> Iterator[Finding]:
+def _of_host(host: Host, wanted: reservation.Reservation | None,
+             needs: Mapping[str, int]) -> Iterator[Shortfall]:
     if host.trouble:
-        yield Finding(host.name, '', '', '', '', host.trouble)
-    if wanted is not None and host.told is None:
-        yield Finding(host.name, '', '', '', '',
-                      'The host offers no CPU reservations.')
+        yield Shortfall(host.name, '', '', '', '', host.trouble)
+    if wanted is not None and host.reported is None:
+        yield Shortfall(host.name, '', '', '', '',
+                        'The host offers no CPU reservations.')
         needs = {name: amount for name, amount in needs.items()
                  if name != shares.RESOURCE_CLASS}
     for name, needed in sorted(needs.items()):
         left = host.left.get(name, 0)
         if left < needed:
-            yield Finding(
+            yield Shortfall(
                 host.name, name, _amount(name, needed), _amount(name, left),
                 _amount(name, needed - left),
-                'Placement has too little left to promise.')
-    if wanted is not None and host.told is not None:
-        yield from _pcpus(host.name, host.told, wanted)
+                'Placement has too little left to allocate.')
+    if wanted is not None and host.reported is not None:
+        yield from _of_pcpus(host.name, host.reported, wanted)
 
 
-def _pcpus(name: str, told: shares.HostShares,
-           wanted: reservation.Reservation) -> Iterator[Finding]:
-    miss = fitting.shortfall(told, wanted)
-    if miss is None:
+def _of_pcpus(name: str, reported: shares.HostShares,
+              wanted: reservation.Reservation) -> Iterator[Shortfall]:
+    shortfall = fitting.shortfall(reported, wanted)
+    if shortfall is None:
         return
-    sentence = str(miss)
-    yield Finding(
+    sentence = str(shortfall)
+    yield Shortfall(
         name, '', '', '', '', f'{sentence[0].upper()}{sentence[1:]}.')
-    offered = [(pcpu, left) for pcpu, (left, most) in enumerate(zip(
-        told.left, told.capacity, strict=True)) if most]
-    for left, group in itertools.groupby(offered, key=lambda each: each[1]):
-        lacks = wanted.bandwidth - left
-        if lacks > 0:
-            yield Finding(
+    offered = [(pcpu, left) for pcpu, (left, capacity) in enumerate(zip(
+        reported.left, reported.capacity, strict=True)) if capacity]
+    for left, group in itertools.groupby(offered, key=lambda pair: pair[1]):
+        missing = wanted.bandwidth - left
+        if missing > 0:
+            yield Shortfall(
                 name, _range([pcpu for pcpu, _ in group]),
                 bandwidth.percent(wanted.bandwidth), bandwidth.percent(left),
-                bandwidth.percent(lacks),
+                bandwidth.percent(missing),
                 'There is too little left for one vCPU.')
 
 
 def _range(pcpus: list[int]) -> str:
-    """Return pCPUs of which the bandwidth is the same; not always adjacent."""
+    """Return pCPUs as numbers and ranges; they need not be adjacent."""
     runs = []
     for _, run in itertools.groupby(
-            enumerate(pcpus), key=lambda each: each[1] - each[0]):
+            enumerate(pcpus), key=lambda pair: pair[1] - pair[0]):
         numbers = [pcpu for _, pcpu in run]
         runs.append(str(numbers[0]) if len(numbers) == 1
                     else f'{numbers[0]}-{numbers[-1]}')

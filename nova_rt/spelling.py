@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that look like those of nova-rt but are not, and what was meant.
+"""Misspelt names of nova-rt's extra specs and hints, and what was meant.
 
 Nova ignores a scheduler hint that nobody reads, and before microversion 2.86
 any extra spec: a mistyped name would silently give a server no reservation.
@@ -31,16 +31,16 @@ def check_hint_names(names: Iterable[str]) -> None:
     for name in names:
         if name.removeprefix(reservation.EXTRA_SPEC_PREFIX) in reservation.HINTS:
             continue
-        like = meant(name)
-        if like in reservation.HINTS:
+        suggestion = meant(name)
+        if suggestion in reservation.HINTS:
             raise reservation.InvalidReservationError(
                 f'There is no scheduler hint {wording.shown(name)}: did '
-                f'you mean {like}?')
-        if like:
+                f'you mean {suggestion}?')
+        if suggestion:
             raise reservation.InvalidReservationError(
-                f'{wording.shown(name)} cannot be a scheduler hint: only '
-                f'a flavor can say it, as {reservation.EXTRA_SPEC_PREFIX}'
-                f'{like}.')
+                f'{wording.shown(name)} cannot be a scheduler hint: set '
+                f'it in the flavor, as {reservation.EXTRA_SPEC_PREFIX}'
+                f'{suggestion}.')
 
 
 def check_extra_spec_names(names: Iterable[str]) -> None:
@@ -53,17 +53,17 @@ def check_extra_spec_names(names: Iterable[str]) -> None:
             continue
         if _SHARE.fullmatch(name):
             raise reservation.InvalidReservationError(
-                f'{name} cannot be given by hand: it is computed from vCPUs, '
+                f'{name} cannot be set by hand: it is computed from vCPUs, '
                 f'{reservation.RUNTIME} and {reservation.PERIOD}.')
-        like = meant(name)
-        if like:
+        suggestion = meant(name)
+        if suggestion:
             raise reservation.InvalidReservationError(
                 f'There is no extra spec {wording.shown(name)}: did you '
-                f'mean {reservation.EXTRA_SPEC_PREFIX}{like}?')
+                f'mean {reservation.EXTRA_SPEC_PREFIX}{suggestion}?')
 
 
 def meant(name: str) -> str | None:
-    """Return the name of ours that this one resembles, without ``hw:``."""
+    """Return the name of nova-rt's that this one resembles, without ``hw:``."""
     plain = _PREFIX.sub('', name[:_LONGEST].lower(), count=1)
     if _OURS.match(plain):
         return difflib.get_close_matches(plain, _NAMES, n=1, cutoff=0)[0]

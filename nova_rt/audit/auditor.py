@@ -25,8 +25,8 @@ from nova_rt.virt.cgroup import tree as cgroup_tree
 
 LOG = logging.getLogger(__name__)
 
-_NOT_HEALED = (exception.NovaException, report.Retry, cgroup_tree.KernelRefusalError,
-               cgroup_tree.MissingControlFileError, ProcessLookupError)
+_NOT_HEALED = (exception.NovaException, report.Retry, cgroup_tree.CgroupError,
+               ProcessLookupError)
 
 
 class Auditor:
@@ -42,6 +42,7 @@ class Auditor:
             node: objects.ComputeNode, reservations: virt_host.ReservationHost,
             running: Callable[[], Mapping[str, containers.Container]]) -> None:
         self._context = context
+        self._placement = allocations.PlacementClient(context)
         self._node = node
         self._here = (node.host, node.hypervisor_hostname)
         self._reservations = reservations
@@ -52,23 +53,25 @@ class Auditor:
     def look(self) -> list[drifts.Drift]:
         """Return everything that differs at this moment.
 
-        What is in motion may differ and be right a moment later.
+        What is changing may differ now, and be right a moment later.
         """
-        told = self._told()
+        reported = self._reported()
         self._containers = self._running()
         kernel = self._reservations.look(
-            {uuid: each.pid for uuid, each in self._containers.items()})
+            {uuid: container.pid
+             for uuid, container in self._containers.items()})
         servers = collect.servers_on(self._context, self._here)
-        self._servers = {each.uuid: each for each in servers}
+        self._servers = {server.uuid: server for server in servers}
         placement = collect.placement_of(
-            self._context, self._node.uuid, servers, self._here)
-        return drifts.compare(self._reservations.empty, servers, kernel, told,
-                             placement)
+            self._context, self._placement, self._node.uuid, servers,
+            self._here)
+        return drifts.compare(self._reservations.empty, servers, kernel,
+                              reported, placement)
 
     def look_twice(self, pause_s: float) -> list[drifts.Drift]:
-        """Return what differs, and still does in the same way after a while.
+        """Return what differs, and differs in the same way after a pause.
 
-        The four are not read at one moment; what Nova is about to change is
+        The four are not read at one moment, and what Nova is about to change is
         no drift.
         """
         first = self.look()
@@ -87,18 +90,20 @@ class Auditor:
             return 'only an operator can'
         try:
             healed = healer(self, drift)
-        except _NOT_HEALED as why:
-            return str(why)
+        except _NOT_HEALED as exc:
+            return str(exc)
+        if not healed:
+            return 'there was nothing to repair it with'
         LOG.info('Healed: %s', drift.sentence)
-        return '' if healed else 'there was nothing to repair it with'
+        return ''
 
-    def _told(self) -> shares.HostShares | None:
+    def _reported(self) -> shares.HostShares | None:
         node = objects.ComputeNode.get_by_uuid(self._context, self._node.uuid)
         try:
             return shares.from_stats(node.stats or {})
-        except (KeyError, ValueError) as why:
-            LOG.warning('What %s tells of its bandwidth cannot be read: %s',
-                        node.host, why)
+        except (KeyError, ValueError) as exc:
+            LOG.warning('The bandwidth that %s reports cannot be read: %s',
+                        node.host, exc)
             return None
 
     def _apply(self, drift: drifts.Drift) -> bool:
@@ -113,7 +118,7 @@ class Auditor:
         self._reservations.settle_all()
         return True
 
-    def _note_claim(self, drift: drifts.Drift) -> bool:
+    def _record_claim(self, drift: drifts.Drift) -> bool:
         container = self._containers.get(drift.subject)
         if container is None or container.copy is None:
             return False
@@ -133,35 +138,32 @@ class Auditor:
             self._context, uuid, ['system_metadata', 'flavor'])
 
     def _correct(self, drift: drifts.Drift) -> bool:
-        promises = self._servers[drift.subject].promises or {}
-        healed = [self._promise(consumer, share)
-                  or self._renew(consumer, drift.subject)
-                  for consumer, share in promises.items()]
+        shares_due = self._servers[drift.subject].allocations or {}
+        healed = [self._set_share(consumer, share)
+                  or self._create(consumer, drift.subject)
+                  for consumer, share in shares_due.items()]
         return all(healed)
 
     def _take_back(self, drift: drifts.Drift) -> bool:
-        return self._promise(drift.subject, 0)
+        return self._set_share(drift.subject, 0)
 
-    def _promise(self, consumer: str, share: int) -> bool:
-        return allocations.set_share(
-            self._context, report.report_client_singleton(), consumer,
-            self._node.uuid, share)
+    def _set_share(self, consumer: str, share: int) -> bool:
+        return self._placement.set_share(consumer, self._node.uuid, share)
 
-    def _renew(self, consumer: str, uuid: str) -> bool:
+    def _create(self, consumer: str, uuid: str) -> bool:
         server = self._instance(uuid)
         flavor = server.flavor
         if consumer != uuid:
             # A move, which has the old side; only a resize has another flavor.
             flavor = server.old_flavor or flavor
-        return allocations.create(
-            self._context, report.report_client_singleton(), consumer,
-            self._node.uuid, server, flavor)
+        return self._placement.create(
+            consumer, self._node.uuid, server, flavor)
 
 
 _HEALERS: dict[drifts.Kind, Callable[[Auditor, drifts.Drift], bool]] = {
     drifts.Kind.KERNEL_LACKS: Auditor._apply,
     drifts.Kind.KERNEL_KEEPS: Auditor._settle,
-    drifts.Kind.CLAIM_MISSING: Auditor._note_claim,
+    drifts.Kind.CLAIM_MISSING: Auditor._record_claim,
     drifts.Kind.FLAVOR_SILENT: Auditor._name_share,
     drifts.Kind.PLACEMENT_LACKS: Auditor._correct,
     drifts.Kind.PLACEMENT_EXCEEDS: Auditor._correct,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova and Placement say of one host, for the audit.
+"""Collects what Nova and Placement say of one host, for the audit.
 
 Everything is read as nova-compute reads it: Nova through the conductor or the
 cell's database, whichever the process is set up for, Placement by its API.
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from collections.abc import Iterator
-from collections.abc import Mapping
 
 from nova import context as nova_context
 from nova import exception
@@ -17,8 +16,8 @@ from nova import objects
 from nova.compute import power_state
 from nova.compute import task_states
 from nova.compute import vm_states
-from nova.scheduler.client import report
 
+from nova_rt import allocations
 from nova_rt import drifts
 from nova_rt import ledger
 from nova_rt import reservation
@@ -28,101 +27,99 @@ from nova_rt.instance import holdings
 from nova_rt.instance import in_place
 from nova_rt.instance import moves
 
-_ATTRIBUTES = ['system_metadata', 'flavor', 'migration_context']
-# As nova.compute.resource_tracker has them: the states in which a migration
-# that is not over says where a server is.
+# The states in which a migration that is not over says where a server is, as
+# nova.compute.resource_tracker has them.
 _MOVING = task_states.resizing_states + task_states.rebuild_states
 
 
 def servers_on(context: nova_context.RequestContext,
                here: moves.Place) -> list[drifts.Server]:
-    """Return the servers that have to do with a host, as Nova has them."""
+    """Return the servers that concern a host, as Nova has them."""
     instances = {
-        each.uuid: each for each in objects.InstanceList.get_by_host_and_node(
-            context, *here, expected_attrs=_ATTRIBUTES)}
-    told = {uuid: _settled(instance, here[0])
-            for uuid, instance in instances.items()}
+        instance.uuid: instance
+        for instance in objects.InstanceList.get_by_host_and_node(
+            context, *here, expected_attrs=list(moves.ATTRIBUTES))}
+    servers = {uuid: settled(instance)
+               for uuid, instance in instances.items()}
     for migration in objects.MigrationList.get_in_progress_and_error(
             context, *here):
         instance = instances.get(migration.instance_uuid) or _instance(
             context, migration.instance_uuid)
         if instance and _is_moved_by(instance, migration):
-            told[instance.uuid] = _moving(instance, migration, here)
+            servers[instance.uuid] = moving(instance, migration, here)
     for instance, holding in moves.coming_back(context, here):
-        told[instance.uuid] = drifts.Server(
-            instance.uuid, holdings=_all(holding))
-    return list(told.values())
+        servers[instance.uuid] = drifts.Server(
+            instance.uuid, holdings=_present(holding))
+    return list(servers.values())
 
 
-def placement_of(context: nova_context.RequestContext, provider: str,
+def placement_of(context: nova_context.RequestContext,
+                 placement: allocations.PlacementClient, provider: str,
                  servers: Collection[drifts.Server], here: moves.Place,
                  ) -> drifts.Placement:
     """Return what Placement says of a host's resource provider.
 
     :param provider: its uuid
-    :param servers: those that have to do with the host
+    :param servers: those that concern the host
     :raises ClientException: keystoneauth1's, if it does not answer
-    :raises ResourceProviderAllocationRetrievalFailed: if it answers no
+    :raises ResourceProviderAllocationRetrievalFailed: if it refuses
     """
-    client = report.report_client_singleton()
-    promised = {
-        consumer: each['resources'][shares.RESOURCE_CLASS]
-        for consumer, each in client.get_allocations_for_resource_provider(
-            context, provider).allocations.items()
-        if shares.RESOURCE_CLASS in each['resources']}
+    allocated = placement.shares_on(provider)
     known = {consumer for server in servers
-             for consumer in (server.uuid, *(server.promises or ()))}
+             for consumer in (server.uuid, *(server.allocations or ()))}
     orphans, unknown = set(), set()
-    for consumer in promised.keys() - known:
-        business = _business(context, consumer, here)
-        if business is None:
+    for consumer in allocated.keys() - known:
+        entitled = _is_entitled(context, consumer, here)
+        if entitled is None:
             unknown.add(consumer)
-        elif not business:
+        elif not entitled:
             orphans.add(consumer)
-    return drifts.Placement(
-        _capacity(client, context, provider), promised,
-        frozenset(orphans), frozenset(unknown))
+    return drifts.Placement(placement.capacity(provider), allocated,
+                            frozenset(orphans), frozenset(unknown))
 
 
-def _settled(instance: objects.Instance, host: str) -> drifts.Server:
+def settled(instance: objects.Instance) -> drifts.Server:
+    """Return what follows from a server that is on the host and not moved."""
     wanted = _wanted(instance.flavor)
     holding = holdings.holding_of(instance)
     idle = instance.task_state is None
     if vm_states.allow_resource_removal(
             vm_state=instance.vm_state, task_state=instance.task_state):
-        # It has gone, though whatever took it away died before it said so.
+        # It has gone, though what removed it died before it said so.
         return drifts.Server(
-            instance.uuid, promises={instance.uuid: 0} if idle else None)
+            instance.uuid,
+            allocations={instance.uuid: 0} if idle else None)
     builds = instance.vm_state == vm_states.BUILDING
     share = holding.reservation.share if holding else 0
     return drifts.Server(
-        instance.uuid, wanted, _all(in_place.occupied_by(instance)),
+        instance.uuid, wanted, _present(in_place.occupied_by(instance)),
         runs=holding if _runs(instance) else None,
-        misses_claim=bool(wanted and not holding and idle and not builds),
-        promises={instance.uuid: share} if idle and not builds else None,
-        flavor_silent=_silent(instance.flavor, wanted))
+        lacks_claim=bool(wanted and not holding and idle and not builds),
+        allocations={instance.uuid: share} if idle and not builds else None,
+        flavor_silent=_is_silent(instance.flavor, wanted))
 
 
-def _moving(instance: objects.Instance, migration: objects.Migration,
-            here: moves.Place) -> drifts.Server:
+def moving(instance: objects.Instance, migration: objects.Migration,
+           here: moves.Place) -> drifts.Server:
+    """Return what follows from a server that moves from or to the host."""
     own, move = moves.sides(instance, migration, here)
     runs_here = (instance.host, instance.node) == here and _runs(instance)
     return drifts.Server(
-        instance.uuid, _wanted(instance.flavor), _all(own, move),
+        instance.uuid, _wanted(instance.flavor), _present(own, move),
         runs=holdings.holding_of(instance) if runs_here else None,
-        promises=dict(_promises(instance, migration, here))
+        allocations=dict(_allocations(instance, migration, here))
         if instance.task_state is None else None)
 
 
-def _promises(instance: objects.Instance, migration: objects.Migration,
-              here: moves.Place) -> Iterator[tuple[str, int]]:
-    """Yield what a server that is resized or migrated is promised here.
+def _allocations(instance: objects.Instance, migration: objects.Migration,
+                 here: moves.Place) -> Iterator[tuple[str, int]]:
+    """Yield what a server that is resized or migrated has allocated here.
 
-    The move itself has the old side, under its own uuid; of one in place, only
+    The migration has the old side, under its own uuid; of one in place, only
     what the old side has more.
     """
     if in_place.begun(instance):
-        old, new = (each.reservation.share if each else 0 for each in (
+        old, new = (side.reservation.share if side else 0 for side in (
             in_place.side(instance, holdings.OLD),
             in_place.side(instance, holdings.NEW)))
         yield instance.uuid, new
@@ -138,16 +135,16 @@ def _promises(instance: objects.Instance, migration: objects.Migration,
 
 def _is_moved_by(instance: objects.Instance,
                  migration: objects.Migration) -> bool:
-    of_move = instance.migration_context
-    return bool(of_move) and of_move.migration_id == migration.id and (
+    move = instance.migration_context
+    return move is not None and move.migration_id == migration.id and (
         instance.vm_state == vm_states.RESIZED
         or (instance.vm_state in (vm_states.ACTIVE, vm_states.STOPPED)
             and instance.task_state in _MOVING))
 
 
-def _business(context: nova_context.RequestContext, consumer: str,
-              here: moves.Place) -> bool | None:
-    """Return whether a consumer may have a promise here; None: unknown.
+def _is_entitled(context: nova_context.RequestContext, consumer: str,
+                 here: moves.Place) -> bool | None:
+    """Return whether a consumer may have an allocation here; None: unknown.
 
     It is no server that Nova says is here or moves from or to here.
     """
@@ -172,26 +169,15 @@ def _business(context: nova_context.RequestContext, consumer: str,
 def _instance(context: nova_context.RequestContext,
               uuid: str) -> objects.Instance | None:
     try:
-        return objects.Instance.get_by_uuid(context, uuid, _ATTRIBUTES)
+        return objects.Instance.get_by_uuid(
+            context, uuid, list(moves.ATTRIBUTES))
     except exception.InstanceNotFound:
         return None
 
 
-def _capacity(client: report.SchedulerReportClient,
-              context: nova_context.RequestContext,
-              provider: str) -> int | None:
-    answer = client.get(
-        f'/resource_providers/{provider}/inventories/{shares.RESOURCE_CLASS}',
-        global_request_id=context.global_id)
-    if not answer:
-        return None
-    told: Mapping[str, int] = answer.json()
-    return told['total'] - told['reserved']
-
-
-def _wanted(flavor: objects.Flavor) -> reservation.Reservation | None:
+def _wanted(flavor: objects.Flavor | None) -> reservation.Reservation | None:
     try:
-        return flavors.reservation_of(flavor)
+        return flavors.reservation_of(flavor) if flavor else None
     except reservation.InvalidReservationError:
         return None
 
@@ -202,11 +188,11 @@ def _runs(instance: objects.Instance) -> bool:
         and instance.power_state == power_state.RUNNING
 
 
-def _silent(flavor: objects.Flavor,
-            wanted: reservation.Reservation | None) -> bool:
+def _is_silent(flavor: objects.Flavor,
+               wanted: reservation.Reservation | None) -> bool:
     return wanted is not None and (
         flavor.extra_specs.get(shares.EXTRA_SPEC) != str(wanted.share))
 
 
-def _all(*holdings: ledger.Holding | None) -> tuple[ledger.Holding, ...]:
-    return tuple(each for each in holdings if each is not None)
+def _present(*held: ledger.Holding | None) -> tuple[ledger.Holding, ...]:
+    return tuple(holding for holding in held if holding is not None)

@@ -48,10 +48,11 @@ def _rows(server: str) -> Iterator[tuple[str, ...]]:
 
     admin = context.get_admin_context()
     try:
-        wanted, needs, fault = collect.asked(admin, server)
-        if fault:
-            yield '', 'fault', '', '', '', fault
-        for each in shortfalls.explain(collect.hosts(admin), wanted, needs):
+        request = collect.request_of(admin, server)
+        if request.fault:
+            yield '', 'fault', '', '', '', request.fault
+        for each in shortfalls.explain(collect.hosts(admin), request.wanted,
+                                       request.needs):
             yield (each.host, each.what, each.needed, each.left, each.missing,
                    each.sentence)
     except exception.NotFound:

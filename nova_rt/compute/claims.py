@@ -5,7 +5,13 @@ They are tested under the resource tracker's lock, so no two claims see the
 same bandwidth.
 """
 
+from __future__ import annotations
+
+from typing import Any
+from typing import Protocol
+
 from nova import exception
+from nova import objects
 from nova.compute import claims
 from oslo_log import log as logging
 
@@ -18,7 +24,61 @@ from nova_rt.instance import in_place
 LOG = logging.getLogger(__name__)
 
 
-def _place(claim, flavor):
+class NoRoomOnHostError(errors.NovaRTError):
+    """A reservation does not fit; names host, pCPU and what is missing.
+
+    Without a full stop: Nova puts it into a sentence of its own.
+    """
+
+
+class Tracker(Protocol):
+    """What a claim asks of the resource tracker."""
+
+    def place(self, nodename: str, wanted: reservation.Reservation) -> tuple[int, ...]:
+        """Choose pCPUs for a reservation.
+
+        :raises NoRoomOnHostError: if it does not fit
+        """
+
+    def fits_in_place(self, instance: objects.Instance, flavor: objects.Flavor) -> bool:
+        """Return whether a server can be given a flavor without a restart."""
+
+
+class RTClaim(claims.Claim):
+    """The claim of a build or an unshelve."""
+
+    tracker: Tracker
+
+    def _claim_test(self, compute_node: objects.ComputeNode, limits: Any = None) -> None:
+        super()._claim_test(compute_node, limits)
+        holdings.set_pcpus(self.instance_ref, _place(
+            self.tracker, self, self.instance.flavor))
+
+
+class RTMoveClaim(claims.MoveClaim):
+    """The claim of a resize, a migration or an evacuation."""
+
+    tracker: Tracker
+
+    def _claim_test(self, compute_node: objects.ComputeNode, limits: Any = None) -> None:
+        super()._claim_test(compute_node, limits)
+        holdings.end_move(self.instance_ref)
+        if self.tracker.fits_in_place(self.instance, self.flavor):
+            in_place.begin(self.instance_ref, in_place.RESIZE)
+            return
+        pcpus = _place(self.tracker, self, self.flavor)
+        holding = holdings.holding_of(self.instance)
+        holdings.set_pcpus(self.instance_ref,
+                           holding.pcpus if holding else None, holdings.OLD)
+        holdings.set_pcpus(self.instance_ref, pcpus, holdings.NEW)
+
+    def abort(self) -> None:
+        """See base class; neither side of the move is held any more."""
+        super().abort()
+        holdings.end_move(self.instance_ref)
+
+
+def _place(tracker: Tracker, claim: claims.Claim, flavor: objects.Flavor) -> tuple[int, ...] | None:
     """Return the pCPUs for a flavor's reservation, None if it has none.
 
     :raises ComputeResourcesUnavailable: if it does not fit, which Nova
@@ -28,44 +88,13 @@ def _place(claim, flavor):
         wanted = flavors.reservation_of(flavor)
         if wanted is None:
             return None
-        return claim.tracker.place(claim.nodename, wanted)
-    except (NoRoomOnHostError, reservation.InvalidReservationError) as why:
-        LOG.info('Failed to claim: %s', why, instance=claim.instance)
-        raise exception.ComputeResourcesUnavailable(reason=str(why)) from None
+        return tracker.place(claim.nodename, wanted)
+    except (NoRoomOnHostError, reservation.InvalidReservationError) as exc:
+        LOG.info('Failed to claim: %s', exc, instance=claim.instance)
+        raise exception.ComputeResourcesUnavailable(
+            reason=str(exc).removesuffix('.')) from None
 
 
-class NoRoomOnHostError(errors.NovaRTError):
-    """A reservation does not fit; names host, pCPU and what is missing."""
-
-
-class RTClaim(claims.Claim):
-    """The claim of a build or an unshelve."""
-
-    def _claim_test(self, compute_node, limits=None):
-        super()._claim_test(compute_node, limits)
-        holdings.set_pcpus(self.instance_ref,
-                       _place(self, self.instance.flavor))
-
-
-class RTMoveClaim(claims.MoveClaim):
-    """The claim of a resize, a migration or an evacuation."""
-
-    def _claim_test(self, compute_node, limits=None):
-        super()._claim_test(compute_node, limits)
-        holdings.end_move(self.instance_ref)
-        if self.tracker.fits_in_place(self.instance, self.flavor):
-            in_place.note(self.instance_ref, in_place.RESIZE)
-            return
-        pcpus = _place(self, self.flavor)
-        holding = holdings.holding_of(self.instance)
-        holdings.set_pcpus(self.instance_ref, holding and holding.pcpus, holdings.OLD)
-        holdings.set_pcpus(self.instance_ref, pcpus, holdings.NEW)
-
-    def abort(self):
-        super().abort()
-        holdings.end_move(self.instance_ref)
-
-
-# What Nova's tracker looks them up by.
+# The names by which Nova's tracker looks them up.
 Claim = RTClaim
 MoveClaim = RTMoveClaim

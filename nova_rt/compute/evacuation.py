@@ -14,8 +14,8 @@ from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
-# Each attempt is sent by what the hosts told last, so a few are enough unless
-# very many servers leave at once.
+# Each attempt is scheduled by what the hosts last reported, so a few are enough
+# unless very many servers leave at once.
 _ATTEMPTS = 10
 
 
@@ -26,8 +26,8 @@ def may_go_elsewhere(spec: objects.RequestSpec | None) -> bool:
     """
     if spec is None:
         return False
-    destination = ('requested_destination' in spec
-                   and spec.requested_destination)
+    destination = (spec.requested_destination
+                   if 'requested_destination' in spec else None)
     named = destination and 'host' in destination and destination.host
     return not named and _attempts(spec) < _ATTEMPTS
 
@@ -39,8 +39,8 @@ def begin_again(context: nova_context.RequestContext,
     """Ask for the evacuation once more, as nova-api does.
 
     :param as_before: what the request was given
-    :raises UnexpectedTaskStateError: if somebody else began something with
-        the server meanwhile
+    :raises UnexpectedTaskStateError: if another operation on the server
+        began meanwhile
     """
     spec.retry = objects.SchedulerRetries(
         num_attempts=_attempts(spec) + 1,

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes a server's hint, and with it the reservation that it has.
+"""Changes a server's hint, and with it its reservation: the operator's side.
 
 The server's compute node changes the reservation, all or nothing, and leaves
 the server locked; then the hint is stored and the server unlocked. What was
-interrupted between is finished the next time: the server tells what its hint
+interrupted between is finished the next time: the server says what its hint
 has to be.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 import contextlib
 
 from nova import context as nova_context
@@ -40,7 +41,7 @@ def change(context: nova_context.RequestContext, server: str,
     :param cap: largest bandwidth admitted per pCPU, in fixed point
     :returns: what it has now
     :raises RefusedError: if it stays as it was
-    :raises InvalidReservationError: if what is asked for cannot be
+    :raises InvalidReservationError: if the new reservation would be invalid
     :raises InstanceMappingNotFound, RequestSpecNotFound, InstanceNotFound: if
         Nova does not know it
     """
@@ -49,17 +50,14 @@ def change(context: nova_context.RequestContext, server: str,
     if mapping.cell_mapping is None:
         raise RefusedError('The server is on no host yet.')
     with nova_context.target_cell(context, mapping.cell_mapping) as cell:
-        instance = reservation_change.fetched(cell, server)
+        instance = reservation_change.fetch(cell, server)
         _finish(spec, instance)
-        before = flavors.reservation_of(instance.flavor)
-        if before is None:
-            raise RefusedError('The server has no reservation: resize it to a '
-                          'flavor that has one.')
+        before = _reservation_of(instance)
         wanted = _over(before, times)
         if wanted != before:
             reservation.check_cap(wanted, cap)
             _call(cell, instance, wanted)
-            _finish(spec, reservation_change.fetched(cell, server))
+            _finish(spec, reservation_change.fetch(cell, server))
         elif times != reservation.Times():
             _store(spec, wanted)
         return wanted
@@ -69,47 +67,56 @@ def _finish(spec: objects.RequestSpec, instance: objects.Instance) -> None:
     """Store the hint of a server that was changed, and unlock it."""
     if holdings.HINT_DUE not in instance.system_metadata:
         return
-    _store(spec, flavors.reservation_of(instance.flavor))
+    _store(spec, _reservation_of(instance))
     del instance.system_metadata[holdings.HINT_DUE]
     instance.task_state = None
-    # Without one if somebody has reset it meanwhile.
+    # None as well: somebody may have reset the state meanwhile.
     instance.save(expected_task_state=[reservation_change.CHANGED, None])
 
 
+def _reservation_of(instance: objects.Instance) -> reservation.Reservation:
+    has = flavors.reservation_of(instance.flavor)
+    if has is None:
+        raise RefusedError('The server has no reservation: resize it to a '
+                           'flavor that has one.')
+    return has
+
+
 def _store(spec: objects.RequestSpec, has: reservation.Reservation) -> None:
-    stored = _hints(spec, has)
-    if stored != (spec.scheduler_hints or {}):
-        spec.scheduler_hints = stored
+    hints = _hints(spec, has)
+    if hints != (spec.scheduler_hints or {}):
+        spec.scheduler_hints = hints
         spec.save()
 
 
 def _hints(spec: objects.RequestSpec,
            has: reservation.Reservation) -> dict[str, list[str]]:
     """Return the hints by which the request asks for what a server has."""
-    stored = dict(spec.scheduler_hints or {})
-    asked = reservation.times_from_hints(stored).over(
+    hints = dict(spec.scheduler_hints or {})
+    requested = reservation.times_from_hints(hints).over(
         reservation.times_from_extra_specs(spec.flavor.extra_specs))
     for name, new, old in (
-            (reservation.RUNTIME, has.runtime_us, asked.runtime_us),
-            (reservation.PERIOD, has.period_us, asked.period_us)):
+            (reservation.RUNTIME, has.runtime_us, requested.runtime_us),
+            (reservation.PERIOD, has.period_us, requested.period_us)):
         if new != old:
-            stored.pop(_PREFIX + name, None)
-            stored[name] = [str(new)]
-    return stored
+            hints.pop(_PREFIX + name, None)
+            hints[name] = [str(new)]
+    return hints
 
 
 def _over(before: reservation.Reservation,
           times: reservation.Times) -> reservation.Reservation:
-    asked = times.over(reservation.Times(before.runtime_us, before.period_us))
     return reservation.Reservation(
-        asked.runtime_us, asked.period_us, before.vcpus)
+        before.runtime_us if times.runtime_us is None else times.runtime_us,
+        before.period_us if times.period_us is None else times.period_us,
+        before.vcpus)
 
 
 def _call(context: nova_context.RequestContext, instance: objects.Instance,
           wanted: reservation.Reservation) -> None:
     if not instance.host:
         raise RefusedError('The server is on no host: unshelve it first.')
-    with _explained(instance.host):
+    with _refusals_explained(instance.host):
         rpcapi.ComputeAPI().router.client(context).prepare(
             server=instance.host, version=_VERSION).call(
                 context, 'change_reservation', instance=instance,
@@ -117,18 +124,23 @@ def _call(context: nova_context.RequestContext, instance: objects.Instance,
 
 
 @contextlib.contextmanager
-def _explained(host: str):
+def _refusals_explained(host: str) -> Iterator[None]:
+    """Say in a sentence what the host answered, or that it did not.
+
+    :raises RefusedError: in place of what was raised
+    """
     try:
         yield
-    except exception.ResizeError as why:
-        raise RefusedError(f'The server stays as it was: {why.kwargs["reason"]}.'
-                      if 'reason' in why.kwargs else str(why)) from None
+    except exception.ResizeError as exc:
+        raise RefusedError(
+            f'The server stays as it was: {exc.kwargs["reason"]}.'
+            if 'reason' in exc.kwargs else str(exc)) from None
     except oslo_messaging.MessagingTimeout:
         raise RefusedError(
             f'nova-rt-compute on {host} does not answer: run this again when '
             'it does, which finishes or repeats the change.') from None
-    except oslo_messaging.RemoteError as why:
+    except oslo_messaging.RemoteError as exc:
         raise RefusedError(
-            f'nova-rt-compute on {host} could not do it ({why.exc_type}): see '
+            f'nova-rt-compute on {host} could not do it ({exc.exc_type}): see '
             'its log, and upgrade it if it is older than this. What it has '
             'begun it undoes when it starts.') from None

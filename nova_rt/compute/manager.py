@@ -1,43 +1,70 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compute manager: where a request's hints meet its flavor."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+from nova import context as nova_context
 from nova import exception
+from nova import objects
+from nova.compute import manager
 import oslo_messaging
 
 from nova_rt import allocations
+from nova_rt import errors
 from nova_rt import reservation
 from nova_rt.compute import evacuation
+from nova_rt.compute import in_place_resize
 from nova_rt.compute import reservation_change
 from nova_rt.compute import resource_tracker
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
-from nova_rt.virt import host
+from nova_rt.instance import in_place
+from nova_rt.instance import moves
 
 
-class RTComputeManager(reservation_change.HintManager):
+class UnfitDriverError(errors.NovaRTError):
+    """The compute driver does not support reservations."""
+
+
+class RTComputeManager(manager.ComputeManager):
     """Nova's compute manager with reservations.
 
-    :raises UnavailableError: if the driver knows nothing of reservations
+    What it overrides of Nova is here; what it does for a change in place is in
+    its collaborators.
+
+    :raises UnfitDriverError: if the driver does not support reservations
     """
 
-    def __init__(self, *args, **kwargs):
+    rt: resource_tracker.RTResourceTracker
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if not hasattr(self.driver, 'reservations'):
-            raise host.UnavailableError(
-                f'The driver {type(self.driver).__name__} knows nothing of '
+            raise UnfitDriverError(
+                f'The driver {type(self.driver).__name__} does not support '
                 'reservations: remove compute_driver from nova.conf.')
         self.rt = resource_tracker.RTResourceTracker(
             self.host, self.driver, reportclient=self.reportclient)
+        self.in_place_resize = in_place_resize.InPlaceResize(self, self.rt)
+        self.reservation_change = reservation_change.ReservationChange(
+            self, self.rt)
+
+    # Builds
 
     def _do_build_and_run_instance(
-            self, context, instance, image, request_spec, filter_properties,
-            admin_password, injected_files, requested_networks,
-            security_groups, block_device_mapping, node=None, limits=None,
-            host_list=None, accel_uuids=None):
-        """Leave the reason of a failure on a server that no other host takes.
+            self, context: nova_context.RequestContext, instance: objects.Instance, image: Any,
+            request_spec: objects.RequestSpec | None, filter_properties: Mapping[str, Any] | None,
+            admin_password: Any, injected_files: Any, requested_networks: Any, security_groups: Any,
+            block_device_mapping: Any, node: Any = None, limits: Any = None,
+            host_list: Sequence[Any] | None = None, accel_uuids: Any = None) -> Any:
+        """Keep the reason of a failure on a server that no other host takes.
 
-        Without retry information Nova notes the failure itself as the fault;
-        with it, and no alternate left, "no more hosts" would cover it.
+        Without retry information Nova records the failure itself as the fault;
+        with it, and no alternate left, "no more hosts" would replace it.
         """
         return super()._do_build_and_run_instance(
             context, instance, image, request_spec,
@@ -46,53 +73,31 @@ class RTComputeManager(reservation_change.HintManager):
             block_device_mapping, node, limits, host_list, accel_uuids)
 
     def _build_and_run_instance(
-            self, context, instance, image, injected_files, admin_password,
-            requested_networks, security_groups, block_device_mapping, node,
-            limits, filter_properties, request_spec=None, accel_uuids=None):
+            self, context: nova_context.RequestContext, instance: objects.Instance, image: Any,
+            injected_files: Any, admin_password: Any, requested_networks: Any, security_groups: Any,
+            block_device_mapping: Any, node: Any, limits: Any, filter_properties: Any,
+            request_spec: objects.RequestSpec | None = None, accel_uuids: Any = None) -> None:
         try:
             instance.flavor = flavors.merged(instance.flavor, request_spec)
-        except reservation.InvalidReservationError as why:
+        except reservation.InvalidReservationError as exc:
             raise exception.BuildAbortException(
-                instance_uuid=instance.uuid, reason=str(why)) from None
+                instance_uuid=instance.uuid, reason=str(exc)) from None
         super()._build_and_run_instance(
             context, instance, image, injected_files, admin_password,
             requested_networks, security_groups, block_device_mapping, node,
             limits, filter_properties, request_spec, accel_uuids)
 
-    def _prep_resize(self, context, image, instance, flavor,
-                     filter_properties, node, migration, request_spec,
-                     clean_shutdown=True):
-        """See base class; a server whose claim fails stays as it was."""
-        try:
-            flavor = flavors.merged(flavor, request_spec)
-            super()._prep_resize(
-                context, image, instance, flavor, filter_properties, node,
-                migration, request_spec, clean_shutdown)
-        except reservation.InvalidReservationError as why:
-            raise exception.InstanceFaultRollback(
-                exception.ResizeError(reason=str(why))) from None
-        except exception.ComputeResourcesUnavailable as why:
-            raise exception.InstanceFaultRollback(why) from None
-
-    def _reschedule_resize_or_reraise(
-            self, context, instance, exc_info, flavor, request_spec,
-            filter_properties, host_list):
-        """Leave the reason of a failure if there is no other host to try."""
-        super()._reschedule_resize_or_reraise(
-            context, instance, exc_info, flavor, request_spec,
-            _without_retry(filter_properties, host_list), host_list)
-
-    def rebuild_instance(
-            self, context, instance, orig_image_ref, image_ref,
-            injected_files, new_pass, orig_sys_metadata, bdms, recreate,
-            on_shared_storage, preserve_ephemeral, migration, scheduled_node,
-            limits, request_spec, accel_uuids, reimage_boot_volume=None,
-            target_state=None):
+    def rebuild_instance(self, context: nova_context.RequestContext, instance: objects.Instance,
+                         orig_image_ref: Any, image_ref: Any, injected_files: Any, new_pass: Any,
+                         orig_sys_metadata: Any, bdms: Any, recreate: bool, on_shared_storage: Any,
+                         preserve_ephemeral: Any, migration: Any, scheduled_node: Any, limits: Any,
+                         request_spec: objects.RequestSpec | None, accel_uuids: Any,
+                         reimage_boot_volume: Any = None, target_state: Any = None) -> Any:
         """See base class; an evacuation whose claim fails goes elsewhere.
 
         Nova gives an evacuation no alternates. Many servers that leave a host
-        at once are all sent by what the scheduler saw before any of them
-        arrived, so some come too late, with room elsewhere.
+        at once are all placed by what the scheduler saw before any of them
+        arrived, so some come too late although there is room elsewhere.
         """
         try:
             return super().rebuild_instance(
@@ -101,11 +106,11 @@ class RTComputeManager(reservation_change.HintManager):
                 on_shared_storage, preserve_ephemeral, migration,
                 scheduled_node, limits, request_spec, accel_uuids,
                 reimage_boot_volume, target_state)
-        except oslo_messaging.ExpectedException as why:
-            # So Nova's decorator wraps it.
+        except oslo_messaging.ExpectedException as exc:
+            # Nova's decorator wraps the failure of a claim in it.
             aborted = isinstance(
-                why.exc_info[1], exception.BuildAbortException)
-            if not (aborted and recreate
+                exc.exc_info[1], exception.BuildAbortException)
+            if not (aborted and recreate and request_spec is not None
                     and evacuation.may_go_elsewhere(request_spec)):
                 raise
             evacuation.begin_again(
@@ -114,7 +119,45 @@ class RTComputeManager(reservation_change.HintManager):
                 on_shared_storage=on_shared_storage,
                 preserve_ephemeral=preserve_ephemeral)
 
-    def _finish_resize(self, context, instance, migration, *args, **kwargs):
+    # Resizes and migrations
+
+    def _prep_resize(self, context: nova_context.RequestContext, image: Any,
+                     instance: objects.Instance, flavor: objects.Flavor, filter_properties: Any,
+                     node: Any, migration: Any, request_spec: objects.RequestSpec | None,
+                     clean_shutdown: bool = True) -> None:
+        """See base class; a server whose claim fails stays as it was."""
+        try:
+            flavor = flavors.merged(flavor, request_spec)
+            super()._prep_resize(
+                context, image, instance, flavor, filter_properties, node,
+                migration, request_spec, clean_shutdown)
+        except reservation.InvalidReservationError as exc:
+            raise exception.InstanceFaultRollback(
+                exception.ResizeError(reason=str(exc))) from None
+        except exception.ComputeResourcesUnavailable as exc:
+            raise exception.InstanceFaultRollback(exc) from None
+
+    def _reschedule_resize_or_reraise(
+            self, context: nova_context.RequestContext, instance: objects.Instance, exc_info: Any,
+            flavor: Any, request_spec: Any, filter_properties: Mapping[str, Any] | None,
+            host_list: Sequence[Any] | None) -> None:
+        """Keep the reason of a failure if there is no other host to try."""
+        super()._reschedule_resize_or_reraise(
+            context, instance, exc_info, flavor, request_spec,
+            _without_retry(filter_properties, host_list), host_list)
+
+    def _resize_instance(self, context: nova_context.RequestContext, instance: objects.Instance,
+                         image: Any, migration: objects.Migration, flavor: Any, clean_shutdown: Any,
+                         request_spec: Any) -> Any:
+        """See base class; a server that is changed in place goes on running."""
+        if not in_place.begun(instance):
+            return super()._resize_instance(
+                context, instance, image, migration, flavor, clean_shutdown,
+                request_spec)
+        self.in_place_resize.resize(context, instance, migration)
+
+    def _finish_resize(self, context: nova_context.RequestContext, instance: objects.Instance,
+                       migration: objects.Migration, *args: Any, **kwargs: Any) -> Any:
         """Switch the pCPUs in the same save that switches the flavor."""
         holdings.switch_side(instance, holdings.NEW)
         try:
@@ -123,29 +166,107 @@ class RTComputeManager(reservation_change.HintManager):
         except Exception:
             self.rt.hold_where_left(instance, migration.dest_node)
             holding = holdings.holding_of(instance)
-            allocations.try_to_set_share(
-                context.elevated(), self.reportclient, instance.uuid,
-                self.rt.compute_nodes[migration.dest_node].uuid,
+            self._placement(context).try_to_set_share(
+                instance.uuid, self.rt.compute_nodes[migration.dest_node].uuid,
                 holding.reservation.share if holding else 0)
             raise
 
-    def _revert_instance_flavor_host_node(self, instance, migration):
+    def confirm_resize(self, context: nova_context.RequestContext, instance: objects.Instance,
+                       migration: objects.Migration) -> None:
+        """See base class; not again what was confirmed when the service started.
+
+        The message that asks for it may have waited for the service.
+        """
+        if in_place.begun(instance):
+            migration = objects.Migration.get_by_id(context, migration.id)
+        super().confirm_resize(context, instance, migration)
+
+    def revert_resize(self, context: nova_context.RequestContext, instance: objects.Instance,
+                      migration: objects.Migration,
+                      request_spec: objects.RequestSpec | None) -> None:
+        """See base class; in place, the container goes on running."""
+        if in_place.begun(instance):
+            self._revert_in_place(context, instance, migration)
+        else:
+            super().revert_resize(context, instance, migration, request_spec)
+
+    @manager.wrap_exception()
+    @manager.reverts_task_state
+    @manager.wrap_instance_event(prefix='compute')
+    @manager.wrap_instance_fault
+    def _revert_in_place(self, context: nova_context.RequestContext, instance: objects.Instance,
+                         migration: objects.Migration) -> None:
+        self.in_place_resize.revert(context, instance, migration)
+
+    def _revert_allocation(self, context: nova_context.RequestContext, instance: objects.Instance,
+                           migration: objects.Migration) -> Any:
+        """See base class; a change in place that failed is undone."""
+        if not in_place.begun(instance):
+            return super()._revert_allocation(context, instance, migration)
+        self.in_place_resize.undo(context, instance, migration)
+
+    # What is saved with the instance
+
+    def _revert_instance_flavor_host_node(self, instance: objects.Instance,
+                                          migration: objects.Migration) -> None:
         """Switch the pCPUs in the same save that switches host and flavor."""
         holdings.switch_side(instance, holdings.OLD)
         super()._revert_instance_flavor_host_node(instance, migration)
 
-    def _nil_out_instance_obj_host_and_node(self, instance):
+    def _nil_out_instance_obj_host_and_node(self, instance: objects.Instance) -> None:
         """A server on no host holds no pCPUs; saved with what follows."""
         super()._nil_out_instance_obj_host_and_node(instance)
         holdings.set_pcpus(instance, None)
 
-    def _delete_stashed_flavor_info(self, instance):
+    def _delete_stashed_flavor_info(self, instance: objects.Instance) -> None:
         """Forget both sides of a move in the save that ends it."""
         holdings.end_move(instance)
         super()._delete_stashed_flavor_info(instance)
 
+    # Changes without a resize
 
-def _without_retry(filter_properties, host_list):
+    # oslo.messaging ships no types.
+    @oslo_messaging.expected_exceptions(exception.ResizeError)  # type: ignore[untyped-decorator]
+    def change_reservation(self, context: nova_context.RequestContext, instance: objects.Instance,
+                           runtime_us: int, period_us: int) -> None:
+        """Give a server another reservation; called by RPC.
+
+        :raises ResizeError: with the reason, if the server stays as it was
+        """
+        self.reservation_change.change(
+            context, instance.uuid, runtime_us, period_us)
+
+    # What was interrupted
+
+    def pre_start_hook(self, service_ref: objects.Service) -> None:
+        """See base class; then each change in place is completed or undone."""
+        super().pre_start_hook(service_ref)
+        context = nova_context.get_admin_context()
+        begun = [instance for instance in objects.InstanceList.get_by_host(
+                     context, self.host, expected_attrs=list(moves.ATTRIBUTES))
+                 if in_place.begun(instance)]
+        for instance in begun:
+            with in_place_resize.logged(instance):
+                self._finish_interrupted(context, instance)
+        for node in list(self.rt.compute_nodes):
+            self.in_place_resize.undo_unclaimed(context, node)
+        if begun:
+            self.update_available_resource(context)
+
+    def _finish_interrupted(self, context: nova_context.RequestContext,
+                            instance: objects.Instance) -> None:
+        if in_place.by_hint(instance):
+            self.reservation_change.undo(context, instance)
+        else:
+            self.in_place_resize.finish_interrupted(context, instance)
+
+    def _placement(self, context: nova_context.RequestContext) -> allocations.PlacementClient:
+        return allocations.PlacementClient(
+            context.elevated(), self.reportclient)
+
+
+def _without_retry(filter_properties: Mapping[str, Any] | None,
+                   host_list: Sequence[Any] | None) -> dict[str, Any]:
     """Return the properties without retry information if no host is left."""
     properties = dict(filter_properties or {})
     if host_list is not None and not host_list:

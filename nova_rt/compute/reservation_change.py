@@ -1,96 +1,118 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compute manager's part that gives one server another reservation.
+"""Changes of one server's reservation without a resize.
 
-It is asked by ``nova-rt-manage reservation set``, which then stores the hint: a
-compute node has no access to the database that the hints are in. Until that is
-done, the server is locked by its task state, so that no operation meets the new
-reservation with the old hint.
+``nova-rt-manage reservation set`` asks for them, and then stores the hint: a
+compute node has no access to the database of hints. Until then the server is
+locked by its task state, so that no operation meets the new reservation with
+the old hint.
 """
 
+from __future__ import annotations
+
+from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova import utils
+from nova.compute import manager as nova_manager
 from nova.compute import task_states
 from oslo_log import log as logging
-import oslo_messaging
 
 from nova_rt import allocations
+from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt.compute import claims
 from nova_rt.compute import in_place_resize
+from nova_rt.compute import resource_tracker
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
 
 LOG = logging.getLogger(__name__)
 
-# What the server is locked by: while it is changed, and until its hint is.
+# The task states that lock a server: while it is changed, and until its hint is.
 CHANGING = task_states.RESIZE_PREP
 CHANGED = task_states.RESIZE_FINISH
 
 
-class HintManager(in_place_resize.InPlaceManager):
-    """Nova's compute manager, which changes a reservation when it is asked."""
+class ReservationChange:
+    """Changes reservations for the compute manager, all or nothing.
 
-    @oslo_messaging.expected_exceptions(exception.ResizeError)
-    def change_reservation(self, context, instance, runtime_us, period_us):
+    :param manager: its driver must have ``change_reservation(instance, holding)``
+    :param tracker: the manager's resource tracker
+    """
+
+    def __init__(self, manager: nova_manager.ComputeManager,
+                 tracker: resource_tracker.RTResourceTracker) -> None:
+        self._manager = manager
+        self._tracker = tracker
+
+    def change(self, context: nova_context.RequestContext, server: str, runtime_us: int,
+               period_us: int) -> None:
         """Give a server another runtime and period, without a restart.
 
         All or nothing; then it is locked until its hint is stored.
 
+        :param server: its uuid
         :raises ResizeError: with the reason, if the server stays as it was
         """
-        @utils.synchronized(instance.uuid)
-        def change():
-            fresh = fetched(context, instance.uuid)
+        @utils.synchronized(server)
+        def change() -> None:
+            instance = fetch(context, server)
             wanted = reservation.Reservation(
-                runtime_us, period_us, fresh.flavor.vcpus)
-            self._begin(context, fresh, wanted)
+                runtime_us, period_us, instance.flavor.vcpus)
+            self._begin(instance, wanted)
             try:
-                self._change(context, fresh)
-            except Exception as why:
-                fresh = fetched(context, instance.uuid)
-                self._undo(context, fresh)
-                raise exception.ResizeError(reason=str(why)) from None
+                self._change(context, instance)
+            except Exception as exc:
+                instance = fetch(context, server)
+                self.undo(context, instance)
+                raise exception.ResizeError(reason=_reason(exc)) from None
             finally:
-                self.rt.settle_in_place(context, fresh)
-            allocations.try_to_set_share(
-                context.elevated(), self.reportclient, fresh.uuid,
-                self.provider_of(fresh), wanted.share)
+                self._tracker.settle_in_place(context, instance)
+            self._placement(context).try_to_set_share(
+                server, in_place_resize.provider_of(instance), wanted.share)
         try:
             change()
-        except reservation.InvalidReservationError as why:
-            raise exception.ResizeError(reason=str(why)) from None
+        except reservation.InvalidReservationError as exc:
+            raise exception.ResizeError(reason=_reason(exc)) from None
 
-    def finish_interrupted(self, context, instance):
-        """See base class; a change without a resize is undone."""
-        if in_place.by_hint(instance):
-            self._undo(context, instance)
-        else:
-            super().finish_interrupted(context, instance)
+    def undo(self, context: nova_context.RequestContext, instance: objects.Instance) -> None:
+        """Give a server back what it had; repeated, it does what is left."""
+        if instance.new_flavor is None:
+            return
+        old = in_place.before(instance)
+        self._manager.driver.change_reservation(instance, old)
+        self._set_share(context, instance, old)
+        holdings.end_move(instance)
+        instance.new_flavor = None
+        instance.task_state = None
+        # At start, Nova itself forgets what was under way.
+        instance.save(expected_task_state=[CHANGING, None])
 
-    def _begin(self, context, instance, wanted):
-        """Claim the change, and lock the server with it noted."""
+    def _begin(self, instance: objects.Instance, wanted: reservation.Reservation) -> None:
+        """Claim the change, and lock the server with it recorded."""
         flavor = flavors.with_reservation(instance.flavor, wanted)
         if not in_place.possible(instance, flavor):
             raise exception.ResizeError(
                 reason='only a server that is active or stopped, and has a '
                        'reservation, can be given another one in place')
         try:
-            self.rt.claim_in_place(instance, flavor, CHANGING)
-        except claims.NoRoomOnHostError as why:
-            raise exception.ResizeError(reason=str(why)) from None
+            self._tracker.claim_in_place(instance, flavor, CHANGING)
+        except claims.NoRoomOnHostError as exc:
+            raise exception.ResizeError(reason=_reason(exc)) from None
         except exception.UnexpectedTaskStateError:
             raise exception.ResizeError(
                 reason='another operation is under way') from None
 
-    def _change(self, context, instance):
-        old = in_place.side(instance, holdings.OLD)
-        new = in_place.side(instance, holdings.NEW)
+    def _change(self, context: nova_context.RequestContext, instance: objects.Instance) -> None:
+        old, new = in_place.before(instance), in_place.after(instance)
+        flavor = instance.new_flavor
+        if flavor is None:
+            raise LookupError(f'Server {instance.uuid} has no new flavor.')
         if new.reservation.share > old.reservation.share:
-            self._promise(context, instance, new)
-        self.driver.change_reservation(instance, new)
-        instance.flavor = instance.new_flavor
+            self._set_share(context, instance, new)
+        self._manager.driver.change_reservation(instance, new)
+        instance.flavor = flavor
         instance.new_flavor = None
         holdings.end_move(instance)
         instance.system_metadata[holdings.HINT_DUE] = 'yes'
@@ -100,28 +122,25 @@ class HintManager(in_place_resize.InPlaceManager):
                  new.reservation.runtime_us, new.reservation.period_us,
                  instance=instance)
 
-    def _undo(self, context, instance):
-        """Give a server back what it had; again does the rest."""
-        if instance.new_flavor is None:
-            return
-        old = in_place.side(instance, holdings.OLD)
-        self.driver.change_reservation(instance, old)
-        self._promise(context, instance, old)
-        holdings.end_move(instance)
-        instance.new_flavor = None
-        instance.task_state = None
-        # Nova itself forgets at start what was under way.
-        instance.save(expected_task_state=[CHANGING, None])
-
-    def _promise(self, context, instance, holding):
-        if not allocations.set_share(
-                context.elevated(), self.reportclient, instance.uuid,
-                self.provider_of(instance), holding.reservation.share):
+    def _set_share(self, context: nova_context.RequestContext, instance: objects.Instance,
+                   holding: ledger.Holding) -> None:
+        if not self._placement(context).set_share(
+                instance.uuid, in_place_resize.provider_of(instance),
+                holding.reservation.share):
             raise exception.ResizeError(
                 reason=f'Placement has not enough left of {instance.node}')
 
+    def _placement(self, context: nova_context.RequestContext) -> allocations.PlacementClient:
+        return allocations.PlacementClient(
+            context.elevated(), self._manager.reportclient)
 
-def fetched(context, server):
+
+def fetch(context: nova_context.RequestContext, server: str) -> objects.Instance:
     """Return a server, by its uuid, with what its reservation is read from."""
     return objects.Instance.get_by_uuid(
         context, server, ['system_metadata', 'flavor'])
+
+
+def _reason(exc: Exception) -> str:
+    # It ends up in the middle of a sentence.
+    return str(exc).removesuffix('.')

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every host as scheduler and Placement know it, and what a server asks."""
+"""Collects what a server asks for, and every host as scheduler and Placement know it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+import dataclasses
 
 from nova import context as nova_context
 from nova import objects
 from nova import servicegroup
 from nova.scheduler import utils
-from nova.scheduler.client import report
 
 from nova_rt import allocations
 from nova_rt import reservation
@@ -19,14 +19,28 @@ from nova_rt.instance import flavors
 from nova_rt.instance import request_specs
 
 
-def asked(context: nova_context.RequestContext, server: str,
-          ) -> tuple[reservation.Reservation | None, dict[str, int], str]:
-    """Return a server's reservation, what it takes from Placement, its fault.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """What a server asks for.
+
+    :ivar wanted: its reservation, None without one
+    :ivar needs: by resource class, what it takes from Placement; empty for a
+        server that no cell has yet
+    :ivar fault: the newest one that Nova has recorded; empty without one
+    """
+
+    wanted: reservation.Reservation | None
+    needs: dict[str, int]
+    fault: str
+
+
+def request_of(context: nova_context.RequestContext, server: str) -> Request:
+    """Return what a server asks for.
 
     :param server: its uuid
     :raises InstanceMappingNotFound, RequestSpecNotFound, InstanceNotFound: if
         Nova does not know it
-    :raises InvalidReservationError: if it asks for what cannot be
+    :raises InvalidReservationError: if its reservation is invalid
     """
     mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
     spec = objects.RequestSpec.get_by_instance_uuid(context, server)
@@ -39,22 +53,22 @@ def asked(context: nova_context.RequestContext, server: str,
                 instance, flavors.merged(spec.flavor, spec))
             if instance.fault is not None:
                 fault = instance.fault.message
-    return request_specs.reservation_of(spec), needs, fault
+    return Request(request_specs.reservation_of(spec), needs, fault)
 
 
 def hosts(context: nova_context.RequestContext) -> Iterator[shortfalls.Host]:
     """Yield all compute nodes of all cells, by name."""
-    client = report.report_client_singleton()
-    found = nova_context.scatter_gather_skip_cell0(context, _cell)
-    nodes = [each for cell in found.values() if isinstance(cell, list)
-             for each in cell]
-    for node, trouble in sorted(nodes, key=lambda each: each[0].host):
+    placement = allocations.PlacementClient(context)
+    by_cell = nova_context.scatter_gather_skip_cell0(context, _nodes)
+    nodes = [node for nodes in by_cell.values() if isinstance(nodes, list)
+             for node in nodes]
+    for node, trouble in sorted(nodes, key=lambda pair: pair[0].host):
         yield shortfalls.Host(node.host, trouble, host_view.reported_by(node),
-                       allocations.left(client, context, node.uuid))
+                              placement.left(node.uuid))
 
 
-def _cell(context: nova_context.RequestContext,
-          ) -> list[tuple[objects.ComputeNode, str]]:
+def _nodes(context: nova_context.RequestContext,
+           ) -> list[tuple[objects.ComputeNode, str]]:
     services = {service.host: service for service in
                 objects.ServiceList.get_by_binary(
                     context, 'nova-compute', include_disabled=True)}
@@ -64,11 +78,11 @@ def _cell(context: nova_context.RequestContext,
 
 def _trouble(service: objects.Service | None) -> str:
     if service is None:
-        return 'The host has no compute service any more.'
+        return 'The host no longer has a compute service.'
     if service.disabled:
-        because = service.disabled_reason
+        reason = service.disabled_reason
         return ('The compute service is disabled'
-                + (f' ({because})' if because else '') + '.')
+                + (f' ({reason})' if reason else '') + '.')
     if not servicegroup.API().service_is_up(service):
         return 'The compute service is down.'
     return ''

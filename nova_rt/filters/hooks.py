@@ -66,7 +66,10 @@ def install_candidates_search(
         return
 
     @functools.wraps(theirs)
-    def get_allocation_candidates(self, context, resources):
+    def get_allocation_candidates(self: report.SchedulerReportClient,
+                                  context: nova_context.RequestContext,
+                                  resources: Any) -> Any:
         return search(context, lambda: theirs(self, context, resources))
-    get_allocation_candidates.search = search
-    client.get_allocation_candidates = get_allocation_candidates
+    vars(get_allocation_candidates)['search'] = search
+    # Nova has no other place for it.
+    client.get_allocation_candidates = get_allocation_candidates  # type: ignore[method-assign]

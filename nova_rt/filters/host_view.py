@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a filter or weigher reads from Nova's scheduler objects."""
+"""A host as a filter or weigher sees it: what it reported, and what fits."""
 
 from __future__ import annotations
 
@@ -10,40 +10,46 @@ from oslo_log import log as logging
 from nova_rt import fitting
 from nova_rt import reservation
 from nova_rt import shares
+from nova_rt.filters import request_state
 
 LOG = logging.getLogger(__name__)
 
-_COUNTED = '_rt_counted'
 
-
-def shares_of(host: host_manager.HostState,
+def shares_of(host: host_manager.HostState, state: request_state.RequestState,
               wanted: reservation.Reservation) -> shares.HostShares | None:
-    """Return a host's bandwidth as this request sees it.
+    """Return a host's bandwidth as a request sees it.
 
-    Servers that this request has already placed on the host are counted:
-    they all want the same. Nova makes a HostState for every request, which
-    keeps what was counted: a request may be for a thousand servers.
+    Servers that the request has already placed on the host are counted: they
+    all want the same. A request may be for a thousand servers, so what was
+    counted is kept with it.
 
-    :returns: None if the host offers no reservations or says so in a way
-        that cannot be read
+    :returns: None if the host offers no reservations, or reports them in a
+        form that cannot be read
     """
-    key, counted, seen = getattr(host, _COUNTED, (None, 0, None))
-    if key != (id(host.stats), wanted):
-        key, counted, seen = (id(host.stats), wanted), 0, reported_by(host)
-    if seen is not None:
-        placed = _placed_on(host)
-        seen, _ = _fill(host, seen, wanted, placed - counted)
-        setattr(host, _COUNTED, (key, placed, seen))
-    return seen
+    stats = host.stats
+    reported = stats.get('rt_used'), stats.get('rt_capacity')
+    key = host.host, host.nodename
+    placed = _placed_on(host)
+    counted = state.hosts.get(key)
+    if (counted is None or counted.reported != reported
+            or counted.placed > placed):
+        counted = state.hosts[key] = request_state.CountedHost(
+            reported, 0, reported_by(host))
+    if counted.seen is not None and placed > counted.placed:
+        counted.seen, _ = _fill(
+            host, counted.seen, wanted, placed - counted.placed)
+        counted.placed = placed
+    return counted.seen
 
 
-def room_on(host: host_manager.HostState, wanted: reservation.Reservation,
+def room_on(host: host_manager.HostState, state: request_state.RequestState,
+            wanted: reservation.Reservation,
             most: int) -> tuple[int, fitting.NoRoomError | None]:
-    """Return how many servers of a request a host takes, and then lacks.
+    """Return how many servers of a request a host takes, and its shortfall then.
 
-    :param most: where to stop counting; what is lacking is None then
+    :param most: where to stop counting; there is no shortfall then
     """
-    seen = shares_of(host, wanted)
+    seen = shares_of(host, state, wanted)
     if seen is None:
         return 0, fitting.NoRoomError(
             wanted.share, lambda: 'no CPU reservations are offered')
@@ -52,32 +58,32 @@ def room_on(host: host_manager.HostState, wanted: reservation.Reservation,
 
 
 def reported_by(host: host_manager.HostState | objects.ComputeNode,
-            ) -> shares.HostShares | None:
-    """Return the bandwidth that a host tells of, None if it offers none.
+                ) -> shares.HostShares | None:
+    """Return the bandwidth that a host reports, None if it offers none.
 
-    None too if it says so in a way that cannot be read, which is logged.
+    None as well if it is reported in a form that cannot be read, which is logged.
     """
     try:
-        told = shares.from_stats(host.stats or {})
-    except (KeyError, ValueError) as why:
-        LOG.warning('What %s tells of its bandwidth cannot be read: %s',
-                    host.host, why)
+        reported = shares.from_stats(host.stats or {})
+    except (KeyError, ValueError) as exc:
+        LOG.warning('The bandwidth that %s reports cannot be read: %s',
+                    host.host, exc)
         return None
-    return told if told and any(told.capacity) else None
+    return reported if reported and any(reported.capacity) else None
 
 
 def shortfall(host: str, seen: shares.HostShares | None,
-         wanted: reservation.Reservation) -> fitting.NoRoomError | None:
-    """Return what a host lacks for a request, None if it lacks nothing.
+              wanted: reservation.Reservation) -> fitting.NoRoomError | None:
+    """Return what a host is short of for a reservation, None if it fits.
 
     :param seen: its bandwidth, None if it offers none
     """
     if seen is None:
         return fitting.NoRoomError(
             wanted.share, lambda: f'{host} offers no CPU reservations')
-    why = fitting.shortfall(seen, wanted)
-    return why and fitting.NoRoomError(
-        why.missing, lambda: f'No room on {host}: {why}')
+    missing = fitting.shortfall(seen, wanted)
+    return missing and fitting.NoRoomError(
+        missing.missing, lambda: f'No room on {host}: {missing}')
 
 
 def _placed_on(host: host_manager.HostState) -> int:
@@ -90,7 +96,7 @@ def _placed_on(host: host_manager.HostState) -> int:
 def _fill(host: host_manager.HostState, seen: shares.HostShares,
           wanted: reservation.Reservation,
           most: int) -> tuple[shares.HostShares, int]:
-    """Place a reservation again and again, as often as it fits or is said."""
+    """Place a reservation again and again, as long as it fits or up to a number."""
     policy = host.stats.get('rt_placement_policy', fitting.DEFAULT)
     for count in range(most):
         try:

@@ -8,14 +8,13 @@ where there is no room for both, its host is asked for the difference only.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import math
-import weakref
 
 from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.compute import task_states
-from nova.scheduler.client import report
 from oslo_log import log as logging
 
 from nova_rt import allocations
@@ -23,6 +22,7 @@ from nova_rt import fitting
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.filters import host_view
+from nova_rt.filters import request_state
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
@@ -31,60 +31,57 @@ from nova_rt.instance import request_specs
 LOG = logging.getLogger(__name__)
 
 _BASIC = ('VCPU', 'MEMORY_MB', 'DISK_GB')
-
-_staying: weakref.WeakSet[objects.RequestSpec] = weakref.WeakSet()
-
-
-def stays(spec: objects.RequestSpec) -> bool:
-    """Return whether a request is for a server that stays on its host."""
-    return spec in _staying
+_ATTRIBUTES = ('flavor', 'system_metadata', 'pci_requests', 'numa_topology',
+               'resources')
 
 
 def ask_to_stay(context: nova_context.RequestContext,
-                spec: objects.RequestSpec,
+                state: request_state.RequestState,
                 wanted: reservation.Reservation) -> None:
     """Ask the server's host alone if the server can be changed there.
 
     Every other request is left as it is.
-
-    :param spec: the scheduler's own copy, with a flavor of its own
     """
-    found = _resized(context, spec)
-    if found is None:
+    spec = state.spec
+    destination = request_specs.moved(spec)
+    if (destination is None or ('host' in destination and destination.host)
+            or _asks_for_more(spec)):
         return
-    instance, node = found
+    resized = _resized(context, spec, destination)
+    if resized is None:
+        return
+    instance, node = resized
     holding = holdings.holding_of(instance)
-    told = host_view.reported_by(node)
-    if told is None or 'rt_in_place' not in node.stats:
+    reported = host_view.reported_by(node)
+    if (holding is None or reported is None
+            or 'rt_in_place' not in (node.stats or {})):
         # The host offers none, or its nova-rt-compute is older than this.
         return
-    left = allocations.left(report.report_client_singleton(), context, node.uuid)
+    left = allocations.PlacementClient(context).left(node.uuid)
     more = max(wanted.share - holding.reservation.share, 0)
     if left.get(shares.RESOURCE_CLASS, 0) < more:
         return
     try:
         fitting.check_in_place(
-            told, holding.reservation, holding.pcpus, wanted)
-    except fitting.NoRoomError as miss:
-        LOG.debug('Not in place: %s', miss)
+            reported, holding.reservation, holding.pcpus, wanted)
+    except fitting.NoRoomError as exc:
+        LOG.debug('Not in place: %s', exc)
         return
-    _ask(spec, node, left, more)
+    destination.host = node.host
+    destination.node = node.hypervisor_hostname
+    if not _fits_besides(spec.flavor, left):
+        _ask_for_difference(spec.flavor, left, more)
+    state.stays = True
 
 
 def _resized(context: nova_context.RequestContext, spec: objects.RequestSpec,
+             destination: objects.Destination,
              ) -> tuple[objects.Instance, objects.ComputeNode] | None:
     """Return the server and its host if it could be resized in place."""
-    destination = request_specs.moved(spec)
-    if destination is None:
-        return None
-    if ('host' in destination and destination.host) or _asks_for_more(spec):
-        return None
     with nova_context.target_cell(context, destination.cell) as cell:
         try:
             instance = objects.Instance.get_by_uuid(
-                cell, spec.instance_uuid,
-                ['flavor', 'system_metadata', 'pci_requests', 'numa_topology',
-                 'resources'])
+                cell, spec.instance_uuid, list(_ATTRIBUTES))
             if (instance.task_state != task_states.RESIZE_PREP
                     or instance.host in (spec.ignore_hosts or ())
                     or not in_place.possible(
@@ -105,23 +102,18 @@ def _asks_for_more(spec: objects.RequestSpec) -> bool:
                for name in spec.flavor.extra_specs)
 
 
-def _ask(spec: objects.RequestSpec, node: objects.ComputeNode,
-         left: dict[str, int], more: int) -> None:
-    spec.requested_destination.host = node.host
-    spec.requested_destination.node = node.hypervisor_hostname
-    _staying.add(spec)
-    if _fits_besides(spec.flavor, left):
-        return
+def _ask_for_difference(flavor: objects.Flavor, left: Mapping[str, int],
+                        more: int) -> None:
     amounts = dict.fromkeys(_BASIC, 0) | {shares.RESOURCE_CLASS: more}
     if not more:
         # Placement has to be asked for something. What it is does not matter:
         # nova-rt-compute makes one allocation of it and the old one.
         amounts[max(amounts, key=lambda name: left.get(name, 0))] = 1
-    spec.flavor.extra_specs |= {
+    flavor.extra_specs |= {
         f'resources:{name}': str(amount) for name, amount in amounts.items()}
 
 
-def _fits_besides(flavor: objects.Flavor, left: dict[str, int]) -> bool:
+def _fits_besides(flavor: objects.Flavor, left: Mapping[str, int]) -> bool:
     """Return whether the host has room for all that Nova asks for."""
     needs = {
         'VCPU': flavor.vcpus, 'MEMORY_MB': flavor.memory_mb,

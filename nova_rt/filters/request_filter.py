@@ -2,41 +2,34 @@
 """The request filter that asks Placement for a reservation's share.
 
 Placement allocates it together with all else that a server needs, in one step,
-so no two schedulers promise the same bandwidth. Where Placement has no host,
-what lacks is looked up.
+so no two schedulers allocate the same bandwidth. Where Placement has no host,
+the shortfall is looked up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-import contextvars
 from typing import Any
 
 from nova import context as nova_context
 from nova import exception
 from nova import objects
-from nova.scheduler.client import report
 from oslo_log import log as logging
 
+from nova_rt import allocations
 from nova_rt import fitting
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.filters import host_view
 from nova_rt.filters import in_place_resize
-from nova_rt.instance import request_specs
+from nova_rt.filters import request_state
 
 LOG = logging.getLogger(__name__)
 
-# Hosts of each cell that are looked at to say what lacks.
+# Hosts of each cell that are looked at for the smallest shortfall.
 _LOOKED_AT = 1000
-# How often Placement is asked where the share alone is not what lacks.
+# How often Placement is asked where it has the share by itself.
 _QUESTIONS = 3
-_VERSION = '1.36'
-
-# Of the request that this thread of nova-scheduler works on. What Nova asks
-# Placement for has the sum, but not what each vCPU needs.
-_wanted: contextvars.ContextVar[reservation.Reservation | None]
-_wanted = contextvars.ContextVar('wanted', default=None)
 
 
 def ask_for_share(context: nova_context.RequestContext,
@@ -51,71 +44,72 @@ def ask_for_share(context: nova_context.RequestContext,
     the vCPUs.
 
     :returns: whether the request is for a reservation
-    :raises NoValidHost: if it cannot be
+    :raises NoValidHost: if the reservation is invalid
     """
     try:
-        wanted = request_specs.reservation_of(spec)
-    except reservation.InvalidReservationError as why:
-        raise exception.NoValidHost(reason=str(why)) from None
-    _wanted.set(wanted)
+        state = request_state.begin(spec)
+    except reservation.InvalidReservationError as exc:
+        raise exception.NoValidHost(reason=str(exc)) from None
     if 'extra_specs' not in spec.flavor:
         spec.flavor.extra_specs = {}
-    if wanted is None:
-        # One given by hand would be paid for without a reservation.
+    if state.wanted is None:
+        # A share set by hand would be paid for without a reservation.
         spec.flavor.extra_specs.pop(shares.EXTRA_SPEC, None)
         return False
-    spec.flavor.extra_specs[shares.EXTRA_SPEC] = str(wanted.share)
+    spec.flavor.extra_specs[shares.EXTRA_SPEC] = str(state.wanted.share)
     spec.root_required.add(shares.TRAIT)
-    in_place_resize.ask_to_stay(context, spec, wanted)
+    in_place_resize.ask_to_stay(context, state, state.wanted)
     return True
 
 
 def find_candidates(context: nova_context.RequestContext,
                     ask: Callable[[], Any]) -> Any:
-    """Return what Placement answers Nova, or say what lacks of the share.
+    """Return what Placement answers Nova, or say what the share is short of.
 
-    Nova itself would say nothing of why. If there is no host, but one with the
-    share alone, either something else lacks, of which Nova is to tell, or a
+    Nova itself would give no reason. If there is no host, but one with the
+    share by itself, either something else is missing, which Nova reports, or a
     server has given back its share since: so Placement is asked again.
 
     :param ask: Nova's question: the allocations that Placement offers come
         first in the answer; None if it did not answer
     :raises NoValidHost: if no host at all has the share left
     """
-    wanted = _wanted.get()
+    state = request_state.current()
+    wanted = state.wanted if state else None
     for _ in range(_QUESTIONS):
-        found = ask()
-        if wanted is None or found is None or found[0]:
+        candidates = ask()
+        if wanted is None or candidates is None or candidates[0]:
             break
         if _refused_everywhere(context, wanted):
-            raise exception.NoValidHost(reason=_nearest_miss(context, wanted))
-    return found
+            raise exception.NoValidHost(
+                reason=f'{_smallest_shortfall(context, wanted)}.')
+    return candidates
 
 
-def _refused_everywhere(context, wanted):
+def _refused_everywhere(context: nova_context.RequestContext,
+                        wanted: reservation.Reservation) -> bool:
     """Return whether Placement has no host with this share left."""
-    answer = report.report_client_singleton().get(
-        f'/allocation_candidates?resources={shares.RESOURCE_CLASS}:'
-        f'{wanted.share}&required={shares.TRAIT}&limit=1',
-        version=_VERSION, global_request_id=context.global_id)
-    return bool(answer) and not answer.json()['allocation_requests']
+    placement = allocations.PlacementClient(context)
+    return placement.has_candidate(wanted.share) is False
 
 
-def _nearest_miss(context, wanted):
-    """Return what the host that comes nearest lacks, as a sentence."""
-    told = nova_context.scatter_gather_skip_cell0(
+def _smallest_shortfall(context: nova_context.RequestContext,
+                        wanted: reservation.Reservation) -> str:
+    """Return what the host that comes nearest is short of."""
+    by_cell = nova_context.scatter_gather_skip_cell0(
         context, objects.ComputeNodeList.get_by_pagination, limit=_LOOKED_AT)
-    misses = [_miss(node, wanted) for nodes in told.values()
-              if isinstance(nodes, objects.ComputeNodeList)
-              for node in nodes]
-    if not misses:
-        return 'There is no host that offers CPU reservations.'
-    return f'{min(misses, key=lambda miss: miss.missing)}.'
+    shortfalls = [_shortfall(node, wanted) for nodes in by_cell.values()
+                  if isinstance(nodes, objects.ComputeNodeList)
+                  for node in nodes]
+    if not shortfalls:
+        return 'There is no host that offers CPU reservations'
+    return str(min(shortfalls, key=lambda shortfall: shortfall.missing))
 
 
-def _miss(node, wanted):
-    """Return what a host lacks, as fitting.NoRoomError does."""
-    return host_view.shortfall(node.host, host_view.reported_by(node), wanted) or (
-        fitting.NoRoomError(0, lambda: (
-            f'The bandwidth that {node.host} has left is promised to servers '
-            'that are being built or moved: try again')))
+def _shortfall(node: objects.ComputeNode,
+               wanted: reservation.Reservation) -> fitting.NoRoomError:
+    return host_view.shortfall(
+        node.host, host_view.reported_by(node), wanted,
+    ) or fitting.NoRoomError(0, lambda: (
+        f'The bandwidth that {node.host} has left is allocated to servers that '
+        'are being built or moved: try again'))

@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The weigher that spreads or packs reservations over hosts."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nova import objects
+from nova.scheduler import host_manager
 from nova.scheduler import weights
 from oslo_config import cfg
 
@@ -8,7 +15,7 @@ from nova_rt import conf
 from nova_rt import fleet
 from nova_rt import reservation
 from nova_rt.filters import host_view
-from nova_rt.instance import request_specs
+from nova_rt.filters import request_state
 
 CONF = cfg.CONF
 conf.register_opts(CONF)
@@ -22,22 +29,26 @@ class RTShareWeigher(weights.BaseHostWeigher):
     the same.
     """
 
-    def weight_multiplier(self, host_state):
+    def weight_multiplier(self, host_state: host_manager.HostState) -> float:
         """Return ``[rt] weight_multiplier``, negative to pack."""
-        multiplier = CONF.rt.weight_multiplier
+        multiplier: float = CONF.rt.weight_multiplier
         return (multiplier if CONF.rt.host_preference == 'spread'
                 else -multiplier)
 
-    def weigh_objects(self, weighed_obj_list, weight_properties):
-        """See base class; what is wanted is read once, not for each host."""
+    def weigh_objects(self, weighed_obj_list: Sequence[Any],
+                      weight_properties: objects.RequestSpec) -> Sequence[float]:
+        """See base class; the request is looked up once, not for each host."""
         try:
-            wanted = request_specs.reservation_of(weight_properties)
+            state = request_state.of(weight_properties)
         except reservation.InvalidReservationError:
-            wanted = None
-        if wanted is None:
             return [0.0] * len(weighed_obj_list)
-        return super().weigh_objects(weighed_obj_list, wanted)
+        if state.wanted is None:
+            return [0.0] * len(weighed_obj_list)
+        return super().weigh_objects(weighed_obj_list, state)
 
-    def _weigh_object(self, host_state, wanted):
-        seen = host_view.shares_of(host_state, wanted)
-        return 0.0 if seen is None else float(fleet.headroom(seen, wanted))
+    def _weigh_object(self, host_state: host_manager.HostState,
+                      state: request_state.RequestState) -> float:
+        if state.wanted is None:
+            return 0.0
+        seen = host_view.shares_of(host_state, state, state.wanted)
+        return 0.0 if seen is None else float(fleet.headroom(seen, state.wanted))

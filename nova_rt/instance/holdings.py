@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova's instance tells about its reservation.
+"""What Nova's instance says a server holds: a reservation on chosen pCPUs.
 
-The reservation is in the instance's flavor, with hints merged in. The pCPUs
-that the claim chose are in its system metadata: ``rt_pcpus``, and, while the
-server is moved, ``old_rt_pcpus`` and ``new_rt_pcpus``.
+The reservation is in the instance's flavor. The pCPUs that the claim chose are
+in its system metadata: ``rt_pcpus``, and, while the server is moved,
+``old_rt_pcpus`` and ``new_rt_pcpus``.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from nova_rt.instance import flavors
 PCPUS = 'rt_pcpus'
 OLD = 'old_'
 NEW = 'new_'
-# That the move of which these are the sides changes the running container.
+# Marks a move that changes the running container in place.
 IN_PLACE = 'rt_in_place'
-# That the server has been given another reservation than its hint asks for.
+# Marks a server whose reservation was changed, and whose hint is still to follow.
 HINT_DUE = 'rt_hint_due'
 
 
@@ -28,13 +28,14 @@ def holding_of(instance: objects.Instance, flavor: objects.Flavor | None = None,
                prefix: str = '') -> ledger.Holding | None:
     """Return what a server holds, None if it holds nothing.
 
-    :param flavor: the flavor that tells the reservation; the instance's own
-        by default
+    :param flavor: the flavor with the reservation; the instance's own by default
     :param prefix: ``old_`` or ``new_`` for a side of a move
     """
-    # First, as a flavor that no claim has seen may ask for what cannot be.
+    # First: a flavor that no claim has seen may ask for an invalid reservation.
     mask = instance.system_metadata.get(prefix + PCPUS)
-    wanted = flavors.reservation_of(flavor or instance.flavor) if mask else None
+    if not mask:
+        return None
+    wanted = flavors.reservation_of(flavor or instance.flavor)
     if wanted is None:
         return None
     return ledger.Holding(wanted, ledger.from_mask(mask))
@@ -42,21 +43,21 @@ def holding_of(instance: objects.Instance, flavor: objects.Flavor | None = None,
 
 def holding_on(instance: objects.Instance,
                host: str) -> ledger.Holding | None:
-    """Return what a server that is started on a host holds there.
+    """Return what a server holds on the host that starts it.
 
-    While a server is evacuated it is started on a host that is not yet its
+    A server that is being evacuated is started on a host that is not yet its
     own: there it holds the new side of the move.
 
     :raises InstanceDeployFailure: if it should hold something but does not,
-        so that it would run without its reservation, or its flavor asks for
-        what cannot be
+        so that it would run without its reservation, or its flavor asks for an
+        invalid one
     """
     holding = holding_of(instance,
                          prefix='' if instance.host == host else NEW)
     try:
         wanted = flavors.reservation_of(instance.flavor)
-    except reservation.InvalidReservationError as why:
-        raise exception.InstanceDeployFailure(reason=str(why)) from None
+    except reservation.InvalidReservationError as exc:
+        raise exception.InstanceDeployFailure(reason=str(exc)) from None
     if holding is None and wanted is not None:
         raise exception.InstanceDeployFailure(
             reason='The server has a reservation but no claim on pCPUs of '
@@ -66,7 +67,7 @@ def holding_on(instance: objects.Instance,
 
 def set_pcpus(instance: objects.Instance, pcpus: tuple[int, ...] | None,
               prefix: str = '') -> None:
-    """Note the pCPUs on the instance, to be saved with it; None: none."""
+    """Record the pCPUs on the instance, to be saved with it; None: none."""
     if pcpus:
         instance.system_metadata[prefix + PCPUS] = ledger.to_mask(pcpus)
     else:

@@ -3,7 +3,7 @@
 
 A server that is changed in place keeps its pCPUs. Until it is certain which of
 the two it will have, it holds the larger of the old and the new reservation
-there, and never both: its container has only ever one of them.
+there, never both: its container only ever has one of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HINT = 'hint'
 
 _TIMES = {reservation.EXTRA_SPEC_PREFIX + name
           for name in (reservation.RUNTIME, reservation.PERIOD)}
-_NOT_COMPARED = _TIMES | {shares.EXTRA_SPEC}
+_MAY_DIFFER = _TIMES | {shares.EXTRA_SPEC}
 _SIZES = ('vcpus', 'memory_mb', 'root_gb', 'ephemeral_gb', 'swap',
           'rxtx_factor', 'vcpu_weight')
 
@@ -35,7 +35,7 @@ def possible(instance: objects.Instance, flavor: objects.Flavor) -> bool:
     nothing for the server that it would have to plug in or pin anew.
 
     :param flavor: with hints merged in
-    :raises InvalidReservationError: if the flavor asks for one that cannot be
+    :raises InvalidReservationError: if the flavor asks for an invalid one
     """
     return (instance.vm_state in (vm_states.ACTIVE, vm_states.STOPPED)
             and holdings.holding_of(instance) is not None
@@ -52,26 +52,54 @@ def begun(instance: objects.Instance) -> bool:
 
 
 def by_hint(instance: objects.Instance) -> bool:
-    """Return whether that is done without a resize."""
+    """Return whether it is being changed in place without a resize."""
     return instance.system_metadata.get(holdings.IN_PLACE) == HINT
 
 
-def note(instance: objects.Instance, kind: str) -> None:
-    """Note, to be saved with the instance, that it is changed in place.
+def begin(instance: objects.Instance, kind: str) -> None:
+    """Record that a server is changed in place, to be saved with it.
 
-    :param kind: what began it
+    :param kind: what began the change
     """
     holding = holdings.holding_of(instance)
-    pcpus = holding and holding.pcpus
+    pcpus = holding.pcpus if holding else None
     holdings.set_pcpus(instance, pcpus, holdings.OLD)
     holdings.set_pcpus(instance, pcpus, holdings.NEW)
     instance.system_metadata[holdings.IN_PLACE] = kind
 
 
 def side(instance: objects.Instance, prefix: str) -> ledger.Holding | None:
-    """Return what the server held before the change, or holds after it."""
-    return holdings.holding_of(
-        instance, getattr(instance, f'{prefix}flavor'), prefix)
+    """Return what a server held before the change, or holds after it.
+
+    :param prefix: ``old_`` or ``new_``
+    """
+    flavor = (instance.old_flavor if prefix == holdings.OLD
+              else instance.new_flavor)
+    return holdings.holding_of(instance, flavor, prefix)
+
+
+def before(instance: objects.Instance) -> ledger.Holding:
+    """Return what a server that is being changed held before.
+
+    :raises LookupError: if it is not being changed
+    """
+    return _existing(instance, holdings.OLD)
+
+
+def after(instance: objects.Instance) -> ledger.Holding:
+    """Return what a server that is being changed holds afterwards.
+
+    :raises LookupError: if it is not being changed
+    """
+    return _existing(instance, holdings.NEW)
+
+
+def _existing(instance: objects.Instance, prefix: str) -> ledger.Holding:
+    holding = side(instance, prefix)
+    if holding is None:
+        raise LookupError(f'Server {instance.uuid} is not changed in place: '
+                          f'it has no {prefix}{holdings.PCPUS}.')
+    return holding
 
 
 def occupied_by(instance: objects.Instance) -> ledger.Holding | None:
@@ -80,15 +108,15 @@ def occupied_by(instance: objects.Instance) -> ledger.Holding | None:
     if own is None or not begun(instance):
         return own
     sides = (own, side(instance, holdings.OLD), side(instance, holdings.NEW))
-    return max((each for each in sides if each is not None),
+    return max((holding for holding in sides if holding is not None),
                key=lambda holding: holding.reservation.bandwidth)
 
 
-def _only_times_differ(one: objects.Flavor, other: objects.Flavor) -> bool:
-    return _beside_times(one) == _beside_times(other) and all(
-        getattr(one, size) == getattr(other, size) for size in _SIZES)
+def _only_times_differ(old: objects.Flavor, new: objects.Flavor) -> bool:
+    return _beside_times(old) == _beside_times(new) and all(
+        getattr(old, size) == getattr(new, size) for size in _SIZES)
 
 
 def _beside_times(flavor: objects.Flavor) -> dict[str, str]:
     return {name: value for name, value in flavor.extra_specs.items()
-            if name not in _NOT_COMPARED}
+            if name not in _MAY_DIFFER}

@@ -21,6 +21,9 @@ from nova_rt.instance import in_place
 # Host and node, as Nova names a place.
 Place = tuple[str, str]
 
+# What an instance needs to be loaded with.
+ATTRIBUTES = ('system_metadata', 'flavor', 'migration_context')
+
 
 def source(migration: objects.Migration) -> Place:
     """Return where a move comes from."""
@@ -33,11 +36,12 @@ def destination(migration: objects.Migration) -> Place:
 
 
 def flavor(instance: objects.Instance, migration: objects.Migration,
-           prefix: str) -> objects.Flavor:
+           prefix: str) -> objects.Flavor | None:
     """Return the flavor of one side of a move; only a resize has two."""
-    if migration.is_resize:
-        return getattr(instance, f'{prefix}flavor')
-    return instance.flavor
+    if not migration.is_resize:
+        return instance.flavor
+    return (instance.old_flavor if prefix == holdings.OLD
+            else instance.new_flavor)
 
 
 def side(instance: objects.Instance, migration: objects.Migration,
@@ -49,9 +53,9 @@ def side(instance: objects.Instance, migration: objects.Migration,
 
 def sides(instance: objects.Instance, migration: objects.Migration,
           here: Place) -> tuple[ledger.Holding | None, ledger.Holding | None]:
-    """Return what a moving server holds here, itself and for its move."""
+    """Return what a moving server holds here: its own, and a side of its move."""
     is_here = (instance.host, instance.node) == here
-    if not _moves(instance, migration):
+    if not _is_moved_by(instance, migration):
         return in_place.occupied_by(instance) if is_here else None, None
     incoming = destination(migration) == here
     outbound = source(migration) == here
@@ -69,27 +73,28 @@ def sides(instance: objects.Instance, migration: objects.Migration,
     return own, None
 
 
-def _moves(instance: objects.Instance, migration: objects.Migration) -> bool:
+def _is_moved_by(instance: objects.Instance,
+                 migration: objects.Migration) -> bool:
     """Return whether a server is under way by this migration.
 
-    One that failed is not over for Nova, and is offered again whenever the
+    For Nova, one that failed is not over: it is offered again whenever the
     server does something that looks like a move.
     """
-    of_move = instance.migration_context
-    return of_move is not None and of_move.migration_id == migration.id and any(
+    move = instance.migration_context
+    return move is not None and move.migration_id == migration.id and any(
         prefix + holdings.PCPUS in instance.system_metadata
         for prefix in (holdings.OLD, holdings.NEW))
 
 
 def coming_back(context: nova_context.RequestContext, here: Place,
                 ) -> Iterator[tuple[objects.Instance, ledger.Holding | None]]:
-    """Yield servers whose move from or to here is reverted, but not over.
+    """Yield servers whose move from or to here is being reverted.
 
     The destination has marked the move as reverted and given up the new side,
     and the source has not taken the server back yet: its host is still the
     destination, and Nova's query for moves in progress leaves it out.
 
-    :returns: each with what it holds here: the old side on its source
+    :returns: each server with what it holds here: the old side on its source
     """
     reverted = {
         migration.id: migration for migration in
@@ -100,13 +105,13 @@ def coming_back(context: nova_context.RequestContext, here: Place,
         return
     servers = objects.InstanceList.get_by_filters(
         context,
-        {'uuid': sorted({each.instance_uuid for each in reverted.values()}),
+        {'uuid': sorted({migration.instance_uuid
+                         for migration in reverted.values()}),
          'task_state': task_states.RESIZE_REVERTING, 'deleted': False},
-        expected_attrs=['system_metadata', 'flavor', 'migration_context'])
+        expected_attrs=list(ATTRIBUTES))
     for instance in servers:
-        context_of_move = instance.migration_context
-        migration = (context_of_move
-                     and reverted.get(context_of_move.migration_id))
+        move = instance.migration_context
+        migration = reverted.get(move.migration_id) if move else None
         if migration:
             yield instance, (side(instance, migration, holdings.OLD)
                              if source(migration) == here else None)

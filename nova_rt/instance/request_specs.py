@@ -34,7 +34,7 @@ def moved(spec: objects.RequestSpec) -> objects.Destination | None:
 
     Nova names the cell that an existing server is in.
     """
-    destination = ('requested_destination' in spec
-                   and spec.requested_destination)
-    known = destination and 'cell' in destination and destination.cell
-    return destination if known else None
+    if 'requested_destination' not in spec or spec.requested_destination is None:
+        return None
+    destination = spec.requested_destination
+    return destination if 'cell' in destination and destination.cell else None

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures and base classes of functional tests, on top of Nova's own."""
+"""Base classes of functional tests, on top of Nova's own: its API with nova-rt in it.
+
+:class:`ReservationTestCase` configures any Nova test case as nova-rt does;
+:class:`ApiTestCase` has the API alone, and asserts what it answers.
+"""
 
 from collections.abc import Mapping
 import importlib.metadata
@@ -38,12 +42,12 @@ use = egg:nova-rt#rt_reservations
 
 def nova_paste_file() -> pathlib.Path:
     """Return the api-paste.ini that Nova's wheel installs under the prefix."""
-    (path,) = (each for each in importlib.metadata.files('nova')
-               if each.name == 'api-paste.ini')
+    (path,) = (file for file in importlib.metadata.files('nova') or ()
+               if file.name == 'api-paste.ini')
     return pathlib.Path(path.locate()).resolve()
 
 
-def write_paste_config(case: fixtures.TestWithFixtures, text: str) -> str:
+def write_paste_config(case: test.TestCase, text: str) -> str:
     """Write a paste configuration, with our filter defined; its path."""
     path = pathlib.Path(
         case.useFixture(fixtures.TempDir()).path, 'api-paste.ini')
@@ -112,8 +116,9 @@ class ApiTestCase(ReservationTestCase):
     def post(self, path: str, body: Any, api: Any = None,
              method: str = 'POST') -> requests.Response:
         """Send a body, as JSON, and return whatever the API answers."""
-        return (api or self.api).api_request(
+        response: requests.Response = (api or self.api).api_request(
             path, method=method, body=jsonutils.dumps(body))
+        return response
 
     def create_server(self, flavor_id: Any,
                       hints: Mapping[str, Any] | None = None,
@@ -128,7 +133,7 @@ class ApiTestCase(ReservationTestCase):
                   } | more
         if api.microversion:
             server.setdefault('networks', 'none')
-        body = {'server': server}
+        body: dict[str, Any] = {'server': server}
         if hints is not None:
             body['os:scheduler_hints'] = hints
         return self.post('servers', body, api)

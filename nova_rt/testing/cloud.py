@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Nova with several compute services in one process, kernels faked.
+"""A cloud in one process: Nova with several compute services on fake kernels.
 
 API, conductor, scheduler, Placement and the compute services with our
-manager, tracker and claims are real; libvirt and the kernel are stand-ins.
+manager, tracker and claims are real; libvirt and the kernel are fakes. Derive a
+test case from :class:`CloudTestCase`, and start hosts with :meth:`~CloudTestCase.start`.
 """
 
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
 import time
+from typing import Any
+from typing import TypeVar
 
 import fixtures
 from nova import context
@@ -18,6 +24,7 @@ from nova.tests.functional import integrated_helpers
 from nova.virt import fake
 
 from nova_rt import bandwidth
+from nova_rt import ledger
 from nova_rt import shares
 from nova_rt.audit import auditor
 from nova_rt.compute import claims
@@ -28,6 +35,9 @@ from nova_rt.testing import fake_driver
 from nova_rt.testing import nova33
 from nova_rt.testing.fake_driver import FakeContainerDriver
 
+Body = dict[str, Any]
+_T = TypeVar('_T')
+
 PATIENCE = 120  # half seconds
 PCPUS = fake_driver.PCPUS
 CAP = fake_driver.CAP
@@ -36,7 +46,7 @@ CAP = fake_driver.CAP
 class _ReservationServices(cases.ReservationTestCase):
     """Puts in place what the services load when they start."""
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.flags(
             enabled_filters=[
@@ -72,8 +82,8 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
     microversion = 'latest'
     compute_driver = 'fake.FakeContainerDriver'
 
-    def _wait_for_server_parameter(self, server, expected_params,
-                                   max_retries=PATIENCE, **kwargs):
+    def _wait_for_server_parameter(self, server: Body, expected_params: Body,
+                                   max_retries: int = PATIENCE, **kwargs: Any) -> Body:
         # Nova's own five seconds are few on a busy machine.
         server = super()._wait_for_server_parameter(
             server, expected_params, max(max_retries, PATIENCE), **kwargs)
@@ -82,84 +92,95 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
             return self.eventually(lambda: self._with_fault(server))
         return server
 
-    def _with_fault(self, server):
+    def _with_fault(self, server: Body) -> Body:
         server = self.admin_api.get_server(server['id'])
         self.assertIn('fault', server)
         return server
 
-    def _wait_for_migration_status(self, server, expected_statuses):
+    def _wait_for_migration_status(self, server: Body,
+                                   expected_statuses: list[str]) -> Body:
         # Each look is one of five seconds.
         return self.eventually(
             lambda: super(CloudTestCase, self)._wait_for_migration_status(
                 server, expected_statuses), PATIENCE // 10)
 
-    def start(self, host, capacity=None, **kwargs):
+    def start(self, host: str, capacity: Sequence[int] | None = None,
+              **kwargs: Any) -> None:
         """Start a compute service, again if there is one of this host.
 
         :param capacity: by pCPU, what the host has to offer from now on
         """
         if capacity is not None:
-            FakeContainerDriver.capacities[host] = capacity
+            FakeContainerDriver.capacities[host] = tuple(capacity)
         if host in self.computes:
             self.computes[host] = self.restart_compute_service(
                 self.computes[host])
         else:
             self._start_compute(host, **kwargs)
 
-    def make_flavor(self, percent, vcpus, period_us=100_000, memory_mb=64,
-                    **extra):
+    def make_flavor(self, percent: int, vcpus: int, period_us: int = 100_000,
+                    memory_mb: int = 64, **extra: str) -> str:
         """Create a flavor with this bandwidth on each vCPU."""
-        return self._create_flavor(
+        flavor: str = self._create_flavor(
             vcpu=vcpus, memory_mb=memory_mb, disk=1, extra_spec={
                 cases.RUNTIME: str(period_us * percent // 100),
                 cases.PERIOD: str(period_us), **extra})
+        return flavor
 
-    def boot(self, flavor, state='ACTIVE', hints=None, **kwargs):
+    def boot(self, flavor: str, state: str = 'ACTIVE',
+             hints: Mapping[str, Any] | None = None, **kwargs: Any) -> Body:
         """Create a server and wait for its state."""
         body = self._build_server(flavor_id=flavor, networks='none', **kwargs)
-        request = {'server': body}
+        request: Body = {'server': body}
         if hints:
             request['os:scheduler_hints'] = hints
         server = self.api.post_server(request)
-        return self._wait_for_state_change(server, state)
+        changed: Body = self._wait_for_state_change(server, state)
+        return changed
 
-    def cell_context(self):
+    def cell_context(self) -> context.RequestContext:
         """Return the context of an administrator in the first cell."""
         cell = context.get_admin_context()
         context.set_target_cell(cell, self.cell_mappings[test.CELL1_NAME])
         return cell
 
-    def instance_of(self, server):
+    def instance_of(self, server: Body) -> objects.Instance:
         """Return the instance as the database has it."""
         cell = self.cell_context()
         return objects.Instance.get_by_uuid(
             cell, server['id'], expected_attrs=['system_metadata', 'flavor'])
 
-    def fault_of(self, server):
+    def fault_of(self, server: Body) -> str:
         """Return the newest fault, which the API shows of no running server."""
         instance = self.instance_of(server)
         return objects.InstanceFault.get_latest_for_instance(
             instance._context, instance.uuid).message
 
-    def pcpus_of(self, server):
-        """Return the pCPUs that the claim noted on the instance."""
-        return holdings.holding_of(self.instance_of(server)).pcpus
+    def pcpus_of(self, server: Body) -> tuple[int, ...]:
+        """Return the pCPUs that the claim recorded on the instance."""
+        return self._holding_of(self.instance_of(server)).pcpus
 
-    def used_on(self, compute):
+    def _holding_of(self, instance: objects.Instance) -> ledger.Holding:
+        holding = holdings.holding_of(instance)
+        assert holding is not None, f'{instance.uuid} holds nothing'
+        return holding
+
+    def used_on(self, compute: Any) -> list[str]:
         """Return the ledger of a compute service, by pCPU in percent."""
         return [bandwidth.percent(used)
                 for used in compute.manager.rt.shares.used]
 
-    def promised_on(self, host):
-        """Return the share that Placement has promised of a host."""
-        return self._get_provider_usages(
+    def allocated_on(self, host: str) -> int:
+        """Return the share that Placement has allocated of a host."""
+        share: int = self._get_provider_usages(
             self._get_provider_uuid_by_host(host))[shares.RESOURCE_CLASS]
+        return share
 
-    def kernel_of(self, compute):
+    def kernel_of(self, compute: Any) -> Any:
         """Return the fake kernel under a compute service."""
         return compute.manager.driver.kernel
 
-    def applied_on(self, compute):
+    def applied_on(self, compute: Any) -> list[str]:
         """Return what containers hold in a kernel, by pCPU in percent.
 
         It is also what their parent holds, not less and not more.
@@ -171,9 +192,9 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
                 total, kernel.bandwidths(group), strict=True)]
         if kernel.exists('machine'):
             self.assertEqual(total, kernel.bandwidths('machine'))
-        return [bandwidth.percent(each) for each in total]
+        return [bandwidth.percent(share) for share in total]
 
-    def auditor_of(self, host):
+    def auditor_of(self, host: str) -> auditor.Auditor:
         """Return the auditor of a compute service's host."""
         compute = self.computes[host]
         (node,) = compute.manager.rt.compute_nodes.values()
@@ -181,7 +202,7 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
             self.cell_context(), node, compute.manager.driver.reservations,
             lambda: compute.manager.driver.running())
 
-    def eventually(self, check, tries=PATIENCE):
+    def eventually(self, check: Callable[[], _T], tries: int = PATIENCE) -> _T:
         """Repeat a check until it holds; the last failure is the test's.
 
         Nova answers before it is done. Its periodic tasks run only when a
@@ -194,27 +215,27 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
                 time.sleep(0.5)
         return check()
 
-    def assert_audited(self):
+    def assert_audited(self) -> None:
         """Assert that kernel, ledger, Nova and Placement say the same."""
         self.eventually(lambda: self.assertEqual(
             {host: [] for host in self.computes},
             {host: self.auditor_of(host).look() for host in self.computes}))
 
-    def assert_ledgers(self, *expected):
+    def assert_ledgers(self, *percents: Sequence[int]) -> None:
         """Assert what the ledgers hold, by host and pCPU in percent.
 
         As they are, and as the periodic task derives them anew.
         """
-        expected = [[f'{percent}%' for percent in host] for host in expected]
+        expected = [[f'{percent}%' for percent in host] for host in percents]
         for _ in range(2):
             self.eventually(lambda: self.assertEqual(expected, [
                 self.used_on(compute) for compute in self.computes.values()]))
             self._run_periodics()
 
-    def assert_settled(self, *servers):
+    def assert_settled(self, *servers: Body) -> None:
         """Assert that nothing is in motion: all know and hold the same.
 
-        The running servers' reservations, as the instances tell them, are
+        The running servers' reservations, as the instances have them, are
         what the ledgers, the kernels and Placement hold, and no move has left
         a trace.
         """
@@ -222,20 +243,20 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
             self.eventually(lambda: self._assert_agreed(servers))
             self._run_periodics()
 
-    def _assert_agreed(self, servers):
-        told = {host: [0] * PCPUS for host in self.computes}
+    def _assert_agreed(self, servers: Sequence[Body]) -> None:
+        reserved = {host: [0] * PCPUS for host in self.computes}
         for server in servers:
             instance = self.instance_of(server)
             self.assertEqual([], [
                 key for key in instance.system_metadata
                 if key.endswith('_' + holdings.PCPUS)])
-            holding = holdings.holding_of(instance)
+            holding = self._holding_of(instance)
             for pcpu in holding.pcpus:
-                told[instance.host][pcpu] += holding.reservation.bandwidth
+                reserved[str(instance.host)][pcpu] += holding.reservation.bandwidth
         self.assertEqual(
-            {host: sum(pcpus) for host, pcpus in told.items()},
-            {host: self.promised_on(host) for host in self.computes})
+            {host: sum(pcpus) for host, pcpus in reserved.items()},
+            {host: self.allocated_on(host) for host in self.computes})
         for host, compute in self.computes.items():
-            expected = [bandwidth.percent(each) for each in told[host]]
+            expected = [bandwidth.percent(share) for share in reserved[host]]
             self.assertEqual(expected, self.used_on(compute), host)
             self.assertEqual(expected, self.applied_on(compute), host)

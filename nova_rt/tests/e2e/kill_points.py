@@ -28,7 +28,7 @@ class Point:
 
 
 _MANAGER = 'nova.compute.manager:ComputeManager'
-_CHANGES = 'nova_rt.compute.in_place_resize:InPlaceManager'
+_CHANGES = 'nova_rt.compute.in_place_resize:InPlaceResize'
 _DRIVER = 'nova_rt.virt.driver:RTLibvirtDriver'
 _LIBVIRT = 'nova.virt.libvirt.driver:LibvirtDriver'
 _GUEST = 'nova.virt.libvirt.guest:Guest'
@@ -71,12 +71,12 @@ DELETE = (
 )
 
 RESIZE = (
-    Point('before', f'{_CHANGES}._change_in_place'),
+    Point('before', f'{_CHANGES}._change'),
     Point('before', f'{_DRIVER}.change_reservation'),
     Point('before', f'{_HIERARCHY}.apply'),
     Point('after', f'{_HIERARCHY}.apply'),
     Point('after', f'{_DRIVER}.change_reservation'),
-    Point('after', f'{_CHANGES}._change_in_place'),
+    Point('after', f'{_CHANGES}._change'),
 )
 
 

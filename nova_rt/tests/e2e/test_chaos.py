@@ -3,7 +3,7 @@
 
 It runs with FULL=1, when each service is killed five times, or when
 NOVA_RT_CHAOS_SEED names the seed. That gives the same operations and pauses each
-time, not the same order of events. What Nova has promised through Placement, and
+time, not the same order of events. What Nova has allocated through Placement, and
 forgot to say or to take back when it was killed, is left to Nova's audit and ours.
 """
 

@@ -92,8 +92,8 @@ def spoken_here():
         if spoken is not None:
             spoken.admitted()
     except (cgroup_tree.KernelRefusalError, cgroup_tree.MissingControlFileError,
-            dialect.UnenforcedError) as why:
-        pytest.skip(str(why))
+            dialect.UnenforcedError) as exc:
+        pytest.skip(str(exc))
     if spoken is None:
         pytest.skip('the kernel has no real-time control groups')
     return spoken
@@ -120,8 +120,8 @@ def playground(request):
         try:
             # The kernel counts the groups of the test before for a moment.
             conformance.eventually(lambda: place.write(TOP, MOST_US))
-        except cgroup_tree.KernelRefusalError as why:
-            pytest.skip(f'other groups leave too little: {why}')
+        except cgroup_tree.KernelRefusalError as exc:
+            pytest.skip(f'other groups leave too little: {exc}')
         place.write(TOP, 0)
         yield place
     finally:

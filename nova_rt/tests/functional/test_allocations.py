@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Placement knows and promises of the hosts' bandwidth."""
+"""What Placement knows of the hosts' bandwidth, and allocates."""
 
 import threading
 from unittest import mock
@@ -19,7 +19,7 @@ CAP = cloud.CAP
 HALF = bandwidth.BW_UNIT // 2
 
 
-class PromisesTestCase(cloud.CloudTestCase):
+class AllocationsTestCase(cloud.CloudTestCase):
 
     HOSTS = 1
 
@@ -33,13 +33,13 @@ class PromisesTestCase(cloud.CloudTestCase):
         return self._get_provider_uuid_by_host(host)
 
     def share_of(self, server):
-        """Return what Placement has promised to a server, by provider."""
+        """Return what Placement has allocated to a server, by provider."""
         allocations = self._get_allocations_by_server_uuid(server['id'])
-        return {provider: each['resources'].get(shares.RESOURCE_CLASS)
-                for provider, each in allocations.items()}
+        return {provider: allocation['resources'].get(shares.RESOURCE_CLASS)
+                for provider, allocation in allocations.items()}
 
 
-class TestInventory(PromisesTestCase):
+class TestInventory(AllocationsTestCase):
 
     def test_what_cap_and_kernel_keep_back_is_reserved(self):
         told = self._get_provider_inventory(self.provider())
@@ -60,14 +60,14 @@ class TestInventory(PromisesTestCase):
         self.assertEqual(2 ** 28, told[shares.RESOURCE_CLASS]['total'])
         self.boot(self.make_flavor(90, 256))
         self.assertEqual(256 * bandwidth.to_bandwidth(90, 100),
-                         self.promised_on('host2'))
+                         self.allocated_on('host2'))
 
 
-class TestPromises(PromisesTestCase):
+class TestAllocations(AllocationsTestCase):
 
     HOSTS = 2
 
-    def test_a_server_is_promised_what_it_holds(self):
+    def test_a_server_has_allocated_what_it_holds(self):
         server = self.boot(self.make_flavor(50, 2))
         self.assertEqual([2 * HALF], list(self.share_of(server).values()))
         self.assert_settled(server)
@@ -80,7 +80,7 @@ class TestPromises(PromisesTestCase):
             server).flavor.extra_specs[shares.EXTRA_SPEC])
         self.assert_settled(server)
 
-    def test_a_server_without_a_reservation_is_promised_nothing(self):
+    def test_a_server_without_a_reservation_has_no_share_allocated(self):
         server = self.boot(self._create_flavor(vcpu=1, memory_mb=64, disk=1))
         self.assertEqual([None], list(self.share_of(server).values()))
 
@@ -92,15 +92,15 @@ class TestPromises(PromisesTestCase):
         self.assertNotIn(shares.EXTRA_SPEC,
                          self.instance_of(server).flavor.extra_specs)
 
-    def test_while_it_is_moved_both_hosts_have_promised_it(self):
+    def test_while_it_is_moved_it_has_an_allocation_of_both_hosts(self):
         server = self.boot(self.make_flavor(50, 2), az='nova:host1')
         self._resize_server(server, self.make_flavor(25, 4))
         self.assertEqual([2 * HALF, 2 * HALF],
-                         [self.promised_on(host) for host in self.computes])
+                         [self.allocated_on(host) for host in self.computes])
         self._revert_resize(server)
         self.assert_settled(server)
 
-    def test_a_resize_changes_what_is_promised(self):
+    def test_a_resize_changes_what_is_allocated(self):
         server = self.boot(self.make_flavor(50, 2))
         self._resize_server(server, self.make_flavor(25, 1))
         self._confirm_resize(server)
@@ -159,7 +159,7 @@ class TestPromises(PromisesTestCase):
         self.assertEqual('No valid host was found. ',
                          server['fault']['message'])
 
-    def test_what_is_promised_and_not_yet_claimed_is_told(self):
+    def test_what_is_allocated_and_not_yet_claimed_is_explained(self):
         self.placement.put(f'/allocations/{uuidutils.generate_uuid()}', {
             'allocations': [
                 {'resource_provider': {'uuid': self.provider(host)},
@@ -167,11 +167,11 @@ class TestPromises(PromisesTestCase):
                 for host in self.computes],
             'project_id': 'p', 'user_id': 'u'}, version='1.8')
         server = self.boot(self.make_flavor(50, 2), state='ERROR')
-        self.assertIn('promised to servers that are being built',
+        self.assertIn('allocated to servers that are being built',
                       server['fault']['message'])
 
 
-class TestReconfiguredHost(PromisesTestCase):
+class TestReconfiguredHost(AllocationsTestCase):
     """It keeps its servers, takes no new ones, and they can leave."""
 
     HOSTS = 2
@@ -182,7 +182,7 @@ class TestReconfiguredHost(PromisesTestCase):
         self.server = self.boot(self.flavor, az='nova:host1')
 
     def assert_kept_and_no_more(self):
-        self.assertEqual(4 * HALF, self.promised_on('host1'))
+        self.assertEqual(4 * HALF, self.allocated_on('host1'))
         self.boot(self.make_flavor(1, 1), az='nova:host1', state='ERROR')
         self._reboot_server(self.server, hard=True)
         self.assert_settled(self.server)
@@ -206,7 +206,7 @@ class TestReconfiguredHost(PromisesTestCase):
         self._migrate_server(self.server)
         self._confirm_resize(self.server)
         self.assert_settled(self.server)
-        self.assertEqual(0, self.promised_on('host1'))
+        self.assertEqual(0, self.allocated_on('host1'))
 
     def test_and_back_while_the_move_is_not_confirmed(self):
         self._migrate_server(self.server)
@@ -215,7 +215,7 @@ class TestReconfiguredHost(PromisesTestCase):
         self.assert_settled(self.server)
 
 
-class TestTwoSchedulers(PromisesTestCase):
+class TestTwoSchedulers(AllocationsTestCase):
 
     def setUp(self):
         super().setUp()
@@ -223,7 +223,7 @@ class TestTwoSchedulers(PromisesTestCase):
         self.useFixture(nova_fixtures.ServiceFixture(
             'scheduler', host='scheduler2'))
 
-    def test_they_never_promise_the_same_bandwidth(self):
+    def test_they_never_allocate_the_same_bandwidth(self):
         both_have_asked = threading.Barrier(2, timeout=30)
         ask = report.SchedulerReportClient.get_allocation_candidates
 
@@ -240,7 +240,7 @@ class TestTwoSchedulers(PromisesTestCase):
             states = self.ended(servers)
         self.assertEqual(['ACTIVE', 'ERROR'], states)
         self.assertEqual(4 * bandwidth.to_bandwidth(60, 100),
-                         self.promised_on('host1'))
+                         self.allocated_on('host1'))
 
     def ended(self, servers):
         def states():
@@ -251,7 +251,7 @@ class TestTwoSchedulers(PromisesTestCase):
         return states()
 
 
-class TestTwoCells(PromisesTestCase):
+class TestTwoCells(AllocationsTestCase):
 
     NUMBER_OF_CELLS = 2
 

@@ -50,8 +50,8 @@ class TestAudit(cloud.CloudTestCase):
         consumer = consumer or self.server['id']
         body = self.placement.get(
             f'/allocations/{self.server["id"]}', version='1.28').body
-        for each in body['allocations'].values():
-            each['resources'][shares.RESOURCE_CLASS] = share
+        for allocation in body['allocations'].values():
+            allocation['resources'][shares.RESOURCE_CLASS] = share
         if consumer != self.server['id']:
             body['consumer_generation'] = None
         self.placement.put(f'/allocations/{consumer}', body, version='1.28')
@@ -91,7 +91,7 @@ class TestAudit(cloud.CloudTestCase):
     def test_a_container_that_has_ended_unseen_is_told(self):
         (pid,) = self.kernel.pids
         self.kernel.stop(pid)
-        kinds = [each.kind for each in self.auditor_of('host1').look()]
+        kinds = [drift.kind for drift in self.auditor_of('host1').look()]
         self.assertEqual([drifts.Kind.KERNEL_LACKS, drifts.Kind.KERNEL_KEEPS],
                          kinds)
 
@@ -99,10 +99,10 @@ class TestAudit(cloud.CloudTestCase):
         self.kernel.start(1, 'machine/other')
         self.kernel._groups['machine'].runtimes_us = [600_000] * 4
         self.kernel._groups['machine/other'].runtimes_us = [0, 0, 0, 100_000]
-        kinds = [each.kind for each in self.auditor_of('host1').look()]
+        kinds = [drift.kind for drift in self.auditor_of('host1').look()]
         self.assertIn(drifts.Kind.KERNEL_STRANGER, kinds)
 
-    def test_a_lost_promise_is_made_again(self):
+    def test_a_lost_allocation_is_made_again(self):
         self.allocate(1)
         self.heal(drifts.Kind.PLACEMENT_LACKS)
 
@@ -128,14 +128,14 @@ class TestAudit(cloud.CloudTestCase):
 
     def allocations_of(self, consumer):
         answer = self.placement.get(f'/allocations/{consumer}').body
-        return {provider: each['resources']
-                for provider, each in answer['allocations'].items()}
+        return {provider: allocation['resources']
+                for provider, allocation in answer['allocations'].items()}
 
-    def test_a_promise_too_large_is_corrected(self):
+    def test_an_allocation_too_large_is_corrected(self):
         self.allocate(3 * HALF)
         self.heal(drifts.Kind.PLACEMENT_EXCEEDS)
 
-    def test_the_promise_to_one_who_has_left_is_taken_back(self):
+    def test_the_allocation_of_a_server_that_has_left_is_taken_back(self):
         other = self.boot(self.make_flavor(50, 1), az='nova:host2')
         body = self.placement.get(
             f'/allocations/{other["id"]}', version='1.28').body
@@ -149,7 +149,7 @@ class TestAudit(cloud.CloudTestCase):
         self.assert_settled(self.server, other)
         self.assert_audited()
 
-    def test_the_promise_to_a_move_that_was_cut_off_is_taken_back(self):
+    def test_the_allocation_of_a_move_that_was_cut_off_is_taken_back(self):
         """A migration stays in progress if its nova-compute dies."""
         migration = objects.Migration(
             self.cell_context(), instance_uuid=self.server['id'],
@@ -173,7 +173,7 @@ class TestAudit(cloud.CloudTestCase):
         self.assert_settled()
         self.assert_audited()
 
-    def test_a_promise_to_somebody_nova_does_not_know_is_only_told(self):
+    def test_an_allocation_of_a_consumer_that_nova_does_not_know_is_only_reported(self):
         self.allocate(5, consumer='a' * 8 + '-1111-4111-8111-' + 'b' * 12)
         self.broken(drifts.Kind.PLACEMENT_UNKNOWN)
 
@@ -192,9 +192,9 @@ class TestAudit(cloud.CloudTestCase):
         holdings.set_pcpus(instance, None)
         instance.save()
         auditor = self.auditor_of('host1')
-        lost = [each for each in auditor.look()
-                if each.kind is drifts.Kind.CLAIM_MISSING]
-        self.assertEqual(['']*len(lost), [auditor.heal(each) for each in lost])
+        lost = [drift for drift in auditor.look()
+                if drift.kind is drifts.Kind.CLAIM_MISSING]
+        self.assertEqual(['']*len(lost), [auditor.heal(drift) for drift in lost])
         self.assertEqual(1, len(lost))
         self._run_periodics()
         self.assert_settled(self.server)
@@ -204,7 +204,7 @@ class TestAudit(cloud.CloudTestCase):
         instance = self.instance_of(self.server)
         holdings.set_pcpus(instance, (2, 3))
         instance.save()
-        kinds = {each.kind for each in self.auditor_of('host1').look()}
+        kinds = {drift.kind for drift in self.auditor_of('host1').look()}
         self.assertIn(drifts.Kind.LEDGER_DIFFERS, kinds)
         self._run_periodics()
         self.broken(drifts.Kind.KERNEL_LACKS)
@@ -213,7 +213,7 @@ class TestAudit(cloud.CloudTestCase):
         compute = self.computes['host1']
         compute.manager.driver.reservations.empty = shares.HostShares.empty(
             (cloud.CAP, cloud.CAP, cloud.CAP, 0))
-        kinds = {each.kind for each in self.auditor_of('host1').look()}
+        kinds = {drift.kind for drift in self.auditor_of('host1').look()}
         self.assertEqual({drifts.Kind.INVENTORY_DIFFERS,
                           drifts.Kind.LEDGER_DIFFERS}, kinds)
         self._run_periodics()

@@ -299,21 +299,21 @@ class TestChaos(cloud.CloudTestCase):
         self._run_periodics()
 
     def assert_right_without_repair(self):
-        """Assert what no fault may break for long: all but some promises.
+        """Assert what no fault may break for long: all but some allocations.
 
         Kernel, ledger and Nova agree. Placement may not, about servers whose
         move was cut off: nothing of Nova's ever ends it, so both hosts' shares
-        stay promised, one of them to the move; and a host that was evacuated
-        gives up its promises when it comes back, also to a server that never
+        stay allocated, one of them to the move; and a host that was evacuated
+        gives up its allocations when it comes back, also to a server that never
         arrived elsewhere. These are what ``audit --heal`` is for.
         """
         for host in HOSTS:
             drifts = self.auditor_of(host).look()
-            for each in drifts:
-                self.tell(host, each)
-            self.done.update(f'drift: {each.kind}' for each in drifts)
-            self.assertEqual([], [each for each in drifts
-                                  if each.kind not in LEFT_TO_AN_AUDIT], host)
+            for drift in drifts:
+                self.tell(host, drift)
+            self.done.update(f'drift: {drift.kind}' for drift in drifts)
+            self.assertEqual([], [drift for drift in drifts
+                                  if drift.kind not in LEFT_TO_AN_AUDIT], host)
 
     def tell(self, host, drift):
         """Print what has differed, and what had been done to the server."""

@@ -38,16 +38,16 @@ class TestConcurrency(cloud.CloudTestCase):
         with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
             list(clients.map(self.api.post_server, requests))
         ended = self.wait_until_all_ended()
-        active = [each for each in ended if each['status'] == 'ACTIVE']
-        failed = [each for each in ended if each['status'] == 'ERROR']
+        active = [server for server in ended if server['status'] == 'ACTIVE']
+        failed = [server for server in ended if server['status'] == 'ERROR']
         self.assertEqual(SERVERS, len(active) + len(failed))
         self.assertNotEqual([], active)
         self.assert_never_over_the_cap()
-        # The last two are what Nova says if Placement had promised meanwhile
+        # The last two are what Nova says if Placement had allocated meanwhile
         # what the scheduler, or a host that was tried next, had left.
         for server in failed:
             self.assertRegex(server['fault']['message'],
-                             r'lacks \d|distinct pCPUs|promised to servers|'
+                             r'lacks \d|distinct pCPUs|allocated to servers|'
                              'not enough hosts available|Exhausted all hosts')
 
     def wait_until_all_ended(self):
@@ -63,8 +63,8 @@ class TestConcurrency(cloud.CloudTestCase):
         # Nova writes the fault after the state.
         servers = self.api.get_servers()
         self.assertEqual([], [
-            each['id'] for each in servers
-            if each['status'] == 'ERROR' and 'fault' not in each])
+            server['id'] for server in servers
+            if server['status'] == 'ERROR' and 'fault' not in server])
         return servers
 
     def assert_never_over_the_cap(self):

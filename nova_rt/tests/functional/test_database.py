@@ -56,5 +56,5 @@ class TestColumns(cloud.CloudTestCase):
             printed.getvalue())
         healed = self._get_allocations_by_server_uuid(server['id'])
         self.assertEqual(
-            {uuid: each['resources'] for uuid, each in before.items()},
-            {uuid: each['resources'] for uuid, each in healed.items()})
+            {uuid: allocation['resources'] for uuid, allocation in before.items()},
+            {uuid: allocation['resources'] for uuid, allocation in healed.items()})

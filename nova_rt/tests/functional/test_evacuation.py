@@ -65,7 +65,7 @@ class TestEvacuation(moves.MovesTestCase):
         def first_to_host2(self, hosts, spec):
             asked.append(spec)
             return filtered(self, hosts, spec) if len(asked) > 1 else [
-                each for each in hosts if each.host == 'host2']
+                host_state for host_state in hosts if host_state.host == 'host2']
         with mock.patch.object(rt_share_filter.RTShareFilter, 'filter_all',
                                first_to_host2):
             self.evacuate(expected_state='ACTIVE', expected_host='host3')
@@ -113,10 +113,10 @@ class TestManyEvacuations(moves.MovesTestCase):
         def check():
             found[:] = self.api.get_servers()
             self.assertEqual([], [
-                each['fault'] if 'fault' in each else each['id']
-                for each in found
-                if each['status'] != 'ACTIVE' or each['OS-EXT-STS:task_state']
-                or each['OS-EXT-SRV-ATTR:host'] not in hosts])
+                server['fault'] if 'fault' in server else server['id']
+                for server in found
+                if server['status'] != 'ACTIVE' or server['OS-EXT-STS:task_state']
+                or server['OS-EXT-SRV-ATTR:host'] not in hosts])
         self._wait_for_assert(check, max_retries=360)
         return found
 

@@ -189,7 +189,7 @@ class TestMovesThatFail(FaultsTestCase):
         self.assert_ledgers([0] * 4, [30] * 4)
         self.api.delete_server(self.server['id'])
         self.eventually(lambda: self.assertEqual(
-            [others['id']], [each['id'] for each in self.api.get_servers()]))
+            [others['id']], [server['id'] for server in self.api.get_servers()]))
         auditor = self.auditor_of('host1')
         (left,) = auditor.look()
         self.assertEqual((drifts.Kind.PLACEMENT_ORPHAN, ''),
@@ -213,7 +213,7 @@ class TestMovesThatFail(FaultsTestCase):
         self.assert_ledgers([0] * 4, [50] * 4)
         self.api.delete_server(self.server['id'])
         self.eventually(lambda: self.assertEqual(
-            [other['id']], [each['id'] for each in self.api.get_servers()]))
+            [other['id']], [server['id'] for server in self.api.get_servers()]))
         self.assert_ledgers([0] * 4, [50] * 4)
 
     def test_a_kernel_that_refuses_leaves_it_where_nova_does(self):

@@ -47,9 +47,9 @@ class HintTestCase(test_in_place.InPlaceTestCase):
 
     def refused(self, *args, **kwargs):
         """Run the command, which fails; return its sentence."""
-        with pytest.raises(manage_base.CommandError) as why:
+        with pytest.raises(manage_base.CommandError) as refused:
             self.set(*args, **kwargs)
-        return str(why.value)
+        return str(refused.value)
 
     def hints_of(self, server):
         spec = objects.RequestSpec.get_by_instance_uuid(
@@ -134,7 +134,7 @@ class TestRefusals(HintTestCase):
         self.assert_unchanged()
 
     def test_what_placement_refuses_leaves_the_old_everywhere(self):
-        with mock.patch('nova_rt.allocations.set_share', side_effect=[
+        with mock.patch('nova_rt.allocations.PlacementClient.set_share', side_effect=[
                 False, True]):
             self.assertIn('Placement has not enough', self.refused(60_000))
         self.assert_unchanged()
@@ -262,8 +262,8 @@ class TestInterruptions(HintTestCase):
 
     def killed_after(self, part, percent):
         """Lose the service when all but Nova, or nothing, is changed."""
-        manager = self.computes['host1'].manager
-        change = manager._change
+        changes = self.computes['host1'].manager.reservation_change
+        change = changes._change
 
         def die(context, instance):
             if part == 'all':
@@ -271,8 +271,8 @@ class TestInterruptions(HintTestCase):
                                        side_effect=_Killed):
                     change(context, instance)
             raise _Killed
-        with (mock.patch.object(manager, '_change', die),
-              mock.patch.object(manager, '_undo', side_effect=_Killed)):
+        with (mock.patch.object(changes, '_change', die),
+              mock.patch.object(changes, 'undo', side_effect=_Killed)):
             self.assertIn('does not answer', self.refused(percent * 1000))
 
 

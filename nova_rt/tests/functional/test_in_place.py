@@ -37,15 +37,15 @@ class InPlaceTestCase(cloud.CloudTestCase):
         return dict(self.kernel_of(self.computes[host]).pids)
 
     def share_of(self, consumer):
-        """Return what Placement has promised of all hosts to a consumer."""
+        """Return what Placement has allocated of all hosts to a consumer."""
         allocations = self.placement.get(
             f'/allocations/{consumer}').body['allocations']
-        return sum(each['resources'].get(shares.RESOURCE_CLASS, 0)
-                   for each in allocations.values())
+        return sum(allocation['resources'].get(shares.RESOURCE_CLASS, 0)
+                   for allocation in allocations.values())
 
     def whole_of(self, server):
         """Return a server's allocations."""
-        return {where: each['resources'] for where, each in
+        return {where: allocation['resources'] for where, allocation in
                 self._get_allocations_by_server_uuid(server['id']).items()}
 
     def migration_of(self, server):
@@ -96,7 +96,7 @@ class TestResize(InPlaceTestCase):
         self.assert_runs_on()
         self.assert_applied(20, 20, 0, 0)
         self.assert_ledgers([50, 50, 0, 0], [0] * 4)
-        self.assertEqual(bandwidth.BW_UNIT, self.promised_on('host1'))
+        self.assertEqual(bandwidth.BW_UNIT, self.allocated_on('host1'))
         self.assert_audited()
 
     def test_confirmed_it_has_the_new_only(self):
@@ -271,7 +271,7 @@ class TestWithoutRoomForBoth(InPlaceTestCase):
         other = self.boot(self.make_flavor(85, 4))
         self.assert_settled(self.server, other)
 
-    def test_on_a_host_that_offers_less_than_promised_nothing_is_changed(
+    def test_on_a_host_that_offers_less_than_allocated_nothing_is_changed(
             self):
         self.start('host1', (bandwidth.BW_UNIT // 5,) * 4)
         self.api.post_server_action(self.server['id'], {
@@ -381,8 +381,8 @@ class TestRefusals(InPlaceTestCase):
             if len(calls) == 1:
                 raise exception.PlacementAPIConnectFailure()
             return share_out(*args, **kwargs)
-        share_out = allocations.share_out
-        with mock.patch.object(allocations, 'share_out', once):
+        share_out = allocations.PlacementClient.share_out
+        with mock.patch.object(allocations.PlacementClient, 'share_out', once):
             self.refused_resize(self.large)
         self.assert_as_it_was()
 
@@ -450,9 +450,9 @@ class TestInterruptions(InPlaceTestCase):
     def points(self):
         manager = self.computes['host1'].manager
         return (
-            (manager, '_change_in_place', False),
-            (allocations, 'share_out', False),
-            (allocations, 'share_out', True),
+            (manager.in_place_resize, '_change', False),
+            (allocations.PlacementClient, 'share_out', False),
+            (allocations.PlacementClient, 'share_out', True),
             (manager.driver, 'change_reservation', False),
             (manager.driver, 'change_reservation', True),
             (manager, '_set_instance_info', False))
@@ -516,10 +516,12 @@ class TestInterruptions(InPlaceTestCase):
         self.assert_as_it_was(60)
 
     def test_killed_in_a_revert_it_has_the_old(self):
-        for method in ('revert_resize', '_note_taken_back'):
+        for part, method in (('', 'revert_resize'),
+                             ('in_place_resize', '_record_undone')):
             self._resize_server(self.server, self.small)
+            manager = self.computes['host1'].manager
             with mock.patch.object(
-                    self.computes['host1'].manager, method,
+                    getattr(manager, part) if part else manager, method,
                     side_effect=killed.Killed) as died:
                 self.api.post_server_action(
                     self.server['id'], {'revertResize': None})

@@ -122,7 +122,7 @@ class TestThreeHosts(cloud.CloudTestCase):
         server = self.boot(self.make_flavor(50, 1))
         self.assertEqual('host3', server['OS-EXT-SRV-ATTR:host'])
         self.assertEqual([['0%'] * 4] * 2,
-                         [self.used_on(each) for each in self.computes[:2]])
+                         [self.used_on(compute) for compute in self.computes[:2]])
 
     def test_the_last_host_that_was_tried_tells_why_it_failed(self):
         for compute in self.computes:

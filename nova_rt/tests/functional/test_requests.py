@@ -33,7 +33,7 @@ class TestManyServers(RequestsTestCase):
 
     def wait_for_all(self, status, count):
         self._wait_for_assert(lambda: self.assertEqual(
-            [status] * count, [each['status'] for each in self.servers()]),
+            [status] * count, [server['status'] for server in self.servers()]),
             max_retries=60)
 
     def test_of_five_where_three_fit_none_is_built_and_all_say_why(self):

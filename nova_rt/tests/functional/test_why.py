@@ -45,7 +45,7 @@ class TestWhy(cloud.CloudTestCase):
             share, whole, pcpus = told[host]
             self.assertEqual(
                 ('CUSTOM_RT_SHARE', '160%', '140%', '20%'),
-                tuple(share[each] for each in (
+                tuple(share[column] for column in (
                     'what', 'needed', 'left', 'missing')))
             self.assertIn('0 of 4 have that much left', whole['why'])
             self.assertEqual(('pCPU 0-3', '5%'),
@@ -93,7 +93,7 @@ class TestWhy(cloud.CloudTestCase):
 
     def test_a_database_that_is_away_is_one_sentence(self):
         away = db_exc.DBConnectionError(sqlalchemy.exc.ArgumentError('x'))
-        with (mock.patch('nova_rt.explain.collect.asked', side_effect=away),
+        with (mock.patch('nova_rt.explain.collect.request_of', side_effect=away),
               pytest.raises(manage_base.CommandError) as why):
             self.why({'id': 'any'})
         self.assertIn('A database cannot be read: the connection is no '

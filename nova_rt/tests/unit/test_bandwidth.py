@@ -64,7 +64,7 @@ def test_longest_runtime_is_the_largest_that_is_not_over(most, period_us):
 
 @given(st.lists(st.tuples(runtimes, periods), max_size=20))
 def test_a_parent_that_covers_the_sum_covers_every_child(children):
-    total = sum(bandwidth.to_bandwidth(*each) for each in children)
+    total = sum(bandwidth.to_bandwidth(*child) for child in children)
     parent = bandwidth.runtime_covering(total, 1000000)
     assert bandwidth.to_bandwidth(parent, 1000000) >= total
 

@@ -16,19 +16,19 @@ EMPTY = shares.HostShares.empty([bandwidth.BW_UNIT] * 4)
 WANTED = reservation.Reservation(50_000, 100_000, 2)
 HOLDING = ledger.Holding(WANTED, (0, 1))
 SERVER = drifts.Server('web', WANTED, (HOLDING,), runs=HOLDING,
-                      promises={'web': 2 * HALF})
+                      allocations={'web': 2 * HALF})
 KERNEL = drifts.Kernel({'web': (HALF, HALF, 0, 0)})
-TOLD = EMPTY.add(WANTED, (0, 1))
+REPORTED = EMPTY.add(WANTED, (0, 1))
 PLACEMENT = drifts.Placement(4 * bandwidth.BW_UNIT, {'web': 2 * HALF})
 
 
-def compared(servers=(SERVER,), kernel=KERNEL, told=TOLD,
+def compared(servers=(SERVER,), kernel=KERNEL, reported=REPORTED,
              placement=PLACEMENT, empty=EMPTY):
-    return drifts.compare(empty, servers, kernel, told, placement)
+    return drifts.compare(empty, servers, kernel, reported, placement)
 
 
-def the_only(found, kind):
-    (drift,) = found
+def the_only(drifts_found, kind):
+    (drift,) = drifts_found
     assert drift.kind is kind
     assert drift.sentence[0].isupper()
     assert drift.sentence.endswith('.')
@@ -99,19 +99,19 @@ def test_what_the_groups_above_keep():
     assert the_only(compared(kernel=kernel), drifts.Kind.KERNEL_KEEPS).remedy
 
 
-@pytest.mark.parametrize('told', [None, EMPTY, shares.HostShares.empty([1])])
-def test_a_ledger_that_is_not_what_the_servers_hold(told):
-    drift = the_only(compared(told=told), drifts.Kind.LEDGER_DIFFERS)
+@pytest.mark.parametrize('reported', [None, EMPTY, shares.HostShares.empty([1])])
+def test_a_ledger_that_is_not_what_the_servers_hold(reported):
+    drift = the_only(compared(reported=reported), drifts.Kind.LEDGER_DIFFERS)
     assert '50% of pCPU 0, 50% of pCPU 1' in drift.sentence
 
 
 def test_a_move_within_the_host_holds_twice():
     other = ledger.Holding(WANTED, (2, 3))
     moving = changed(holdings=(HOLDING, other),
-                     promises={'web': 2 * HALF, 'move': 2 * HALF})
+                     allocations={'web': 2 * HALF, 'move': 2 * HALF})
     placement = drifts.Placement(
         4 * bandwidth.BW_UNIT, {'web': 2 * HALF, 'move': 2 * HALF})
-    assert compared(moving, told=TOLD.add(WANTED, (2, 3)),
+    assert compared(moving, reported=REPORTED.add(WANTED, (2, 3)),
                   placement=placement) == []
 
 
@@ -119,26 +119,26 @@ def test_a_move_within_the_host_holds_twice():
     ({}, drifts.Kind.PLACEMENT_LACKS),
     ({'web': HALF}, drifts.Kind.PLACEMENT_LACKS),
     ({'web': 3 * HALF}, drifts.Kind.PLACEMENT_EXCEEDS)])
-def test_a_promise_that_is_not_the_reservation(has, kind):
+def test_an_allocation_that_is_not_the_reservation(has, kind):
     placement = drifts.Placement(4 * bandwidth.BW_UNIT, has)
     drift = the_only(compared(placement=placement), kind)
     assert 'its reservation is 100% of a CPU' in drift.sentence
 
 
-def test_a_promise_to_a_server_without_a_reservation():
-    plain = drifts.Server('plain', promises={'plain': 0})
+def test_an_allocation_of_a_server_without_a_reservation():
+    plain = drifts.Server('plain', allocations={'plain': 0})
     placement = drifts.Placement(
         4 * bandwidth.BW_UNIT, {'web': 2 * HALF, 'plain': HALF})
     the_only(compared([SERVER, plain], placement=placement),
              drifts.Kind.PLACEMENT_EXCEEDS)
 
 
-def test_a_promise_that_nova_is_changing_is_not_judged():
-    assert compared(changed(promises=None),
+def test_an_allocation_that_nova_is_changing_is_not_judged():
+    assert compared(changed(allocations=None),
                   placement=drifts.Placement(4 * bandwidth.BW_UNIT, {})) == []
 
 
-def test_promises_to_those_who_have_left_and_to_those_nobody_knows():
+def test_allocations_of_consumers_that_left_and_of_unknown_ones():
     placement = drifts.Placement(
         4 * bandwidth.BW_UNIT, {'web': 2 * HALF, 'left': HALF, 'new': HALF},
         frozenset({'left'}), frozenset({'new'}))
@@ -154,7 +154,7 @@ def test_an_inventory_that_is_not_what_the_host_offers(capacity):
 
 
 def test_a_server_without_a_claim():
-    lost = changed(holdings=(), runs=None, misses_claim=True)
+    lost = changed(holdings=(), runs=None, lacks_claim=True)
     the_only(compared(lost, drifts.Kernel({}), EMPTY), drifts.Kind.CLAIM_MISSING)
 
 
@@ -165,7 +165,7 @@ def test_a_flavor_that_does_not_name_the_share():
 def test_where_a_reservation_occupies_every_pcpu_so_does_the_kernel():
     every = shares.HostShares.empty(EMPTY.capacity, shares.Occupancy.EVERY)
     assert compared(kernel=drifts.Kernel({'web': (HALF,) * 4}),
-                  told=every.add(WANTED, (0, 1)), empty=every) == []
+                  reported=every.add(WANTED, (0, 1)), empty=every) == []
 
 
 @given(st.lists(st.tuples(
@@ -173,14 +173,14 @@ def test_where_a_reservation_occupies_every_pcpu_so_does_the_kernel():
     st.sampled_from(shares.Occupancy))
 def test_what_is_derived_from_the_servers_never_differs(servers, occupancy):
     empty = shares.HostShares.empty(EMPTY.capacity, occupancy)
-    told, nova, containers, promised = empty, [], {}, {}
+    reported, nova, containers, allocated = empty, [], {}, {}
     for i, (percent, pcpus) in enumerate(servers):
         wanted = reservation.Reservation(percent * 1000, 100_000, len(pcpus))
         holding = ledger.Holding(wanted, tuple(pcpus))
-        told = told.add(wanted, pcpus)
+        reported = reported.add(wanted, pcpus)
         containers[str(i)] = empty.add(wanted, pcpus).used
-        promised[str(i)] = wanted.share
+        allocated[str(i)] = wanted.share
         nova.append(drifts.Server(str(i), wanted, (holding,), runs=holding,
-                                 promises={str(i): wanted.share}))
-    assert compared(nova, drifts.Kernel(containers), told, drifts.Placement(
-        empty.rt_share, promised), empty) == []
+                                 allocations={str(i): wanted.share}))
+    assert compared(nova, drifts.Kernel(containers), reported, drifts.Placement(
+        empty.rt_share, allocated), empty) == []

@@ -173,13 +173,13 @@ def test_whatever_fits_under_one_policy_fits_under_all(host, wanted):
 def test_worst_fit_leaves_the_fullest_pcpu_as_much_as_any_choice_could(
         capacity, wanted):
     host = HostShares.empty(capacity)
-    choices = [each for each in itertools.combinations(
+    choices = [choice for choice in itertools.combinations(
         range(len(capacity)), wanted.vcpus)
-        if all(capacity[pcpu] >= wanted.bandwidth for pcpu in each)]
+        if all(capacity[pcpu] >= wanted.bandwidth for pcpu in choice)]
     if not choices:
         return
     chosen = fitting.place(host, wanted, 'worst-fit')
-    best = max(min(capacity[pcpu] for pcpu in each) for each in choices)
+    best = max(min(capacity[pcpu] for pcpu in choice) for choice in choices)
     assert min(capacity[pcpu] for pcpu in chosen) == best
 
 
@@ -199,14 +199,14 @@ def test_best_fit_and_first_fit_are_optimal_too(host, wanted):
 @given(st.lists(strategies.bandwidths, max_size=8), strategies.reservations())
 def test_what_is_missing_is_enough_to_add_one_more_pcpu(capacity, wanted):
     host = HostShares.empty(capacity)
-    usable = sum(1 for each in capacity if each)
+    usable = sum(1 for share in capacity if share)
     if usable < wanted.vcpus:
         return
     try:
         fitting.place(host, wanted)
     except fitting.NoRoomError as miss:
         raised = HostShares.empty(
-            [each and each + miss.missing for each in capacity])
+            [share and share + miss.missing for share in capacity])
 
         def pcpus_with_room(left):
             return sum(1 for free in left if free >= wanted.bandwidth)

@@ -24,7 +24,7 @@ def empty(*sizes, **options):
 
 def test_one_host_does_as_figure_5_of_the_paper():
     cloud = empty(4)
-    assert [cloud.add(*each).pcpus for each in (
+    assert [cloud.add(*request).pcpus for request in (
         ('c1', percent(50, 2)), ('c2', percent(30)), ('c3', percent(40, 3)))
     ] == [(0, 1), (2,), (3, 2, 0)]
     with pytest.raises(fitting.NoRoomError, match=r'host0: 75% .* lacks 20%'):
@@ -115,9 +115,9 @@ def test_fleet_is_at_all_times_the_sum_of_its_placements(
                 fleet.UnknownReservationError):
             pass
         rebuilt = dict(start)
-        for each in cloud.placements.values():
-            rebuilt[each.host] = rebuilt[each.host].add(
-                each.wanted, each.pcpus)
+        for placed in cloud.placements.values():
+            rebuilt[placed.host] = rebuilt[placed.host].add(
+                placed.wanted, placed.pcpus)
         assert rebuilt == cloud.hosts
         assert all(left >= 0 for host in cloud.hosts.values()
                    for left in host.left)

@@ -54,8 +54,8 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
             self.held[server, role, host] = holding
 
     def home_of(self, server):
-        return next((host for each, role, host in self.held
-                     if (each, role) == (server, SERVER)), None)
+        return next((host for name, role, host in self.held
+                     if (name, role) == (server, SERVER)), None)
 
     @stateful.rule(target=servers, host=st.sampled_from(HOSTS),
                    percent=st.integers(1, 100), vcpus=st.integers(1, 4))

@@ -63,7 +63,7 @@ def test_order_of_additions_does_not_matter(host, one, other, data):
        st.data())
 def test_many_additions_at_once_are_the_same_as_one_by_one(
         host, several, data):
-    changes = [(each, data.draw(pcpus_of(host))) for each in several]
+    changes = [(reserved, data.draw(pcpus_of(host))) for reserved in several]
     one_by_one = host
     for wanted, pcpus in changes:
         one_by_one = one_by_one.add(wanted, pcpus)

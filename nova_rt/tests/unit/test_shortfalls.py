@@ -20,8 +20,8 @@ def filled(*percents, capacity=CAPACITY):
                         for pcpu, percent in enumerate(percents))
 
 
-def explained(told=None, left=PLENTY, trouble='', wanted=WANTED, needs=NEEDS):
-    return list(shortfalls.explain([shortfalls.Host('host1', trouble, told, left)],
+def explained(reported=None, left=PLENTY, trouble='', wanted=WANTED, needs=NEEDS):
+    return list(shortfalls.explain([shortfalls.Host('host1', trouble, reported, left)],
                             wanted, needs))
 
 
@@ -33,7 +33,7 @@ def test_a_host_with_room_fits():
 def test_each_pcpu_tells_what_it_lacks_equal_ones_together():
     whole, *pcpus = explained(filled(60, 60, 20, 90))
     assert '1 of 4 have that much left' in whole.sentence
-    assert [(each.what, each.left, each.missing) for each in pcpus] == [
+    assert [(shortfall.what, shortfall.left, shortfall.missing) for shortfall in pcpus] == [
         ('pCPU 0-1', '40%', '10%'), ('pCPU 3', '10%', '40%')]
 
 
@@ -60,19 +60,19 @@ def test_a_server_without_a_reservation_is_explained_too():
 
 
 def test_pcpus_that_hold_no_reservations_are_left_out():
-    told = filled(60, capacity=(bandwidth.BW_UNIT, 0, 0, 0))
-    whole, pcpu = explained(told)
+    reported = filled(60, capacity=(bandwidth.BW_UNIT, 0, 0, 0))
+    whole, pcpu = explained(reported)
     assert '2 distinct pCPUs are needed' in whole.sentence
     assert pcpu.what == 'pCPU 0'
 
 
 @given(st.lists(st.integers(0, 100), min_size=4, max_size=4))
 def test_a_host_fits_exactly_if_the_policy_finds_pcpus(percents):
-    told = filled(*percents)
+    reported = filled(*percents)
     try:
-        fitting.place(told, WANTED)
+        fitting.place(reported, WANTED)
         fits = True
     except fitting.NoRoomError:
         fits = False
-    assert ([each.sentence for each in explained(told)]
+    assert ([shortfall.sentence for shortfall in explained(reported)]
             == ['The server fits now.']) == fits

@@ -27,7 +27,7 @@ def test_mistyped_hint_is_refused_with_the_right_name(name, meant):
 
 @pytest.mark.parametrize('name', ['cpu.rt_policy', 'hw:cpu.rt_prio'])
 def test_hint_that_only_a_flavor_can_give_is_refused(name):
-    with pytest.raises(reservation.InvalidReservationError, match='only a flavor'):
+    with pytest.raises(reservation.InvalidReservationError, match='set it in the flavor'):
         spelling.check_hint_names([name])
 
 

@@ -123,7 +123,7 @@ class ServerCreateTest(cases.ApiTestCase):
         self.assert_refused(
             self.create_server(cases.make_flavor(RESERVED),
                                {'cpu.rt_policy': 'fifo'}),
-            'only a flavor', 'hw:cpu.rt_policy')
+            'set it in the flavor', 'hw:cpu.rt_policy')
 
     def test_hints_of_others_are_not_ours_to_judge(self):
         self.assert_accepted(self.create_server(

@@ -21,7 +21,7 @@ def a_host(name='host1', used=(0, 0, 0, 0), cap=CAP, num_instances=0,
            placed=0, occupancy=shares.Occupancy.CHOSEN, **stats):
     """Return a host with used percents by pCPU, and servers just placed."""
     host = host_manager.HostState(name, name, None)
-    vector = tuple(bandwidth.to_bandwidth(each, 100) for each in used)
+    vector = tuple(bandwidth.to_bandwidth(percent, 100) for percent in used)
     told = shares.HostShares((cap,) * len(used), vector, vector, occupancy)
     host.stats = dict(shares.to_stats(told),
                       num_instances=str(num_instances), **stats)

@@ -49,7 +49,7 @@ def test_a_server_in_another_state_or_without_a_claim_is_not(changed):
 @pytest.mark.parametrize('runtime_us', ['60000', '20000'])
 def test_until_it_is_certain_the_larger_is_occupied(runtime_us):
     changed = server()
-    in_place.note(changed, in_place.RESIZE)
+    in_place.begin(changed, in_place.RESIZE)
     changed.new_flavor = flavor(runtime_us)
     larger = max(int(runtime_us), 40_000)
     assert in_place.occupied_by(changed).reservation.runtime_us == larger
@@ -62,7 +62,7 @@ def test_until_it_is_certain_the_larger_is_occupied(runtime_us):
 
 def test_when_it_has_ended_nothing_is_left_of_it():
     changed = server()
-    in_place.note(changed, in_place.HINT)
+    in_place.begin(changed, in_place.HINT)
     assert in_place.begun(changed)
     assert in_place.by_hint(changed)
     holdings.end_move(changed)

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+REBUILDING: str
+RESIZE_FINISH: str
+RESIZE_PREP: str
+RESIZE_REVERTING: str
+rebuild_states: list[str]
+resizing_states: list[str]

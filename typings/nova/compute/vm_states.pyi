@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+ACTIVE: str
+BUILDING: str
+RESCUED: str
+RESIZED: str
+STOPPED: str
+
+def allow_resource_removal(vm_state: str, task_state: str | None = ...) -> bool: ...

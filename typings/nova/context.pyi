@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Callable
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+from nova import objects
+
+class RequestContext:
+    is_admin: bool
+    user_id: str | None
+    project_id: str | None
+    global_id: str
+    request_id: str
+    def can(self, action: str, target: Mapping[str, Any] | None = ...,
+            fatal: bool = ...) -> bool: ...
+    def elevated(self, read_deleted: str | None = ...) -> RequestContext: ...
+
+def get_admin_context(read_deleted: str = ...) -> RequestContext: ...
+def set_target_cell(context: RequestContext, cell_mapping: objects.CellMapping | None) -> None: ...
+def target_cell(context: RequestContext, cell_mapping: objects.CellMapping | None,
+                ) -> AbstractContextManager[RequestContext]: ...
+# A cell that failed is an exception or a marker among the results.
+def scatter_gather_skip_cell0(context: RequestContext, fn: Callable[..., Any],
+                              *args: object, **kwargs: object) -> dict[str, Any]: ...

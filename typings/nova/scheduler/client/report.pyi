@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# Placement's client, with its payloads as Placement's API has them.
+from collections.abc import Mapping
+from typing import Any
+from typing import NamedTuple
+
+from nova import context as nova_context
+from requests import Response
+
+CONSUMER_GENERATION_VERSION: str
+
+class Retry(Exception): ...
+
+class ProviderAllocInfo(NamedTuple):
+    allocations: dict[str, dict[str, Any]]
+
+class SchedulerReportClient:
+    def get(self, url: str, version: str | None = ...,
+            global_request_id: str | None = ...) -> Response: ...
+    def post(self, url: str, data: Any, version: str | None = ...,
+             global_request_id: str | None = ...) -> Response: ...
+    def get_allocation_candidates(self, context: nova_context.RequestContext,
+                                  resources: Any) -> Any: ...
+    def get_allocations_for_resource_provider(
+            self, context: nova_context.RequestContext, rp_uuid: str) -> ProviderAllocInfo: ...
+    def get_allocs_for_consumer(self, context: nova_context.RequestContext,
+                                consumer: str) -> dict[str, Any]: ...
+    def put_allocations(self, context: nova_context.RequestContext, consumer_uuid: str,
+                        payload: Mapping[str, Any]) -> bool: ...
+
+def report_client_singleton() -> SchedulerReportClient: ...

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+from nova import objects
+
+class HostState:
+    host: str
+    nodename: str
+    stats: dict[str, str]
+    num_instances: int
+    def __init__(self, host: str, node: str, cell_uuid: str | None) -> None: ...
+    def update(self, compute: objects.ComputeNode | None = ...) -> None: ...

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Callable
+from typing import Any
+from typing import Protocol
+from typing import TypeVar
+
+_F = TypeVar('_F', bound=Callable[..., Any])
+
+class _Synchronized(Protocol):
+    def __call__(self, function: _F) -> _F: ...
+
+def synchronized(name: str, fair: bool = ...) -> _Synchronized: ...

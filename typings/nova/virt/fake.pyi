@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
+class FakeDriver:
+    def __init__(self, virtapi: Any, read_only: bool = ...) -> None: ...
+    def __getattr__(self, name: str) -> Any: ...
