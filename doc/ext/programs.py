@@ -14,9 +14,9 @@ UNITS = {'rt_share': 'CPUs', 'rt_share_used': 'CPUs',
          'rt_runtime_us': 'µs', 'rt_period_us': 'µs'}
 
 
-def helps(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
-    """Return name and help of a program and of its commands."""
-    texts = [(parser.prog, parser.format_help())]
+def helps(parser: argparse.ArgumentParser) -> list[str]:
+    """Return the help of a program and of its commands."""
+    texts = [parser.format_help()]
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():
@@ -36,7 +36,7 @@ class Program(Directive):
         module, _, function = self.arguments[0].partition(':')
         parser = getattr(importlib.import_module(module), function)()
         written: list[nodes.Node] = []
-        for _, text in helps(parser):
+        for text in helps(parser):
             block = nodes.literal_block(text, text)
             block['language'] = 'text'
             written.append(block)
