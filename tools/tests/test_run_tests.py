@@ -71,7 +71,7 @@ def test_no_kernel_is_built_that_no_environment_needs(run_tests, built):
 
 @pytest.fixture
 def testing(tmp_path):
-    """tools/run-tests at work, with a stand-in for tox that gives back."""
+    """tools/run-tests while it runs, with a stand-in for tox that cleans up."""
     tools, programs = tmp_path / 'tools', tmp_path / 'bin'
     for folder in (tools, programs):
         folder.mkdir()
@@ -92,12 +92,12 @@ def testing(tmp_path):
 STAND_IN = """#!{}
 import pathlib, signal, time
 
-def give_back(number, frame):
+def clean_up(number, frame):
     time.sleep(1)  # longer than Popen.wait() waits after Ctrl-C
-    pathlib.Path('given-back').touch()
+    pathlib.Path('cleaned-up').touch()
     raise SystemExit(1)
 
-signal.signal(signal.SIGINT, give_back)
+signal.signal(signal.SIGINT, clean_up)
 pathlib.Path('started').touch()
 time.sleep(60)
 """
@@ -107,16 +107,16 @@ time.sleep(60)
     lambda process: process.terminate(),
     lambda process: os.killpg(process.pid, signal.SIGINT)],
     ids=['as CI cancels it', 'with Ctrl-C'])
-def test_interrupted_tests_have_given_back_before_the_status_is_130(
+def test_interrupted_tests_have_cleaned_up_before_the_status_is_130(
         testing, tmp_path, interrupt):
     interrupt(testing)
-    _, said = testing.communicate(timeout=30)
+    _, errors = testing.communicate(timeout=30)
     assert testing.returncode == 130
-    assert said == 'Interrupted.\n'
-    assert (tmp_path / 'given-back').exists()
+    assert errors == 'Interrupted.\n'
+    assert (tmp_path / 'cleaned-up').exists()
 
 
-def test_tests_that_are_out_of_time_give_back_what_they_have(
+def test_tests_that_are_out_of_time_clean_up(
         run_tests, tmp_path, monkeypatch):
     tox = tmp_path / 'tox'
     tox.write_text(STAND_IN.format(sys.executable))
@@ -132,4 +132,4 @@ def test_tests_that_are_out_of_time_give_back_what_they_have(
     wait = subprocess.Popen.wait
     monkeypatch.setattr(subprocess.Popen, 'wait', out_of_time)
     assert run_tests.run('unit', 0) == 124
-    assert (tmp_path / 'given-back').exists()
+    assert (tmp_path / 'cleaned-up').exists()
