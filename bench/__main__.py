@@ -71,7 +71,7 @@ def _log_to_nowhere() -> None:
 def _shown(without_stack: bool) -> Iterator[measure.Measurement]:
     """Yield each measurement as soon as it is printed."""
     print(report.HEADER)
-    added: measure.Spread | None = None
+    added = measure.Spread(0, 0, 0)
     for part in (placement, model, translation, host_filter, scheduler,
                  claim):
         began = time.monotonic()

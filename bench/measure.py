@@ -82,7 +82,7 @@ def in_turn(actions: Mapping[str, Action], rounds: int,
     gc.freeze()
     seconds: dict[str, list[float]] = {name: [] for name in actions}
     for number in range(rounds):
-        names = list(actions) if number % 2 else list(reversed(actions))
+        names = list(actions) if number % 2 else list(actions)[::-1]
         for name in names:
             before.get(name, _nothing)()
             gc.collect()
@@ -118,6 +118,16 @@ def compared(name: str, beside: str, ours: Sequence[float],
         Spread.of([each * scale for each in theirs]),
         Spread.of([one / other for one, other
                    in zip(ours, theirs, strict=True)]), **more)
+
+
+def ratio_of(measurement: Measurement) -> float:
+    """Return the median ratio of what was compared.
+
+    :raises ValueError: if it was compared with nothing
+    """
+    if measurement.ratio is None:
+        raise ValueError(f'{measurement.name} is compared with nothing.')
+    return measurement.ratio.median
 
 
 def with_aims(found: Measurement, *aims: Aim) -> Measurement:

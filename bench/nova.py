@@ -4,20 +4,22 @@
 from collections.abc import Iterator
 import contextlib
 import logging
+from typing import TypeVar
 
 from nova_rt.testing import cases
 
+_T = TypeVar('_T', bound=cases.ReservationTestCase)
 
-class _Case(cases.ReservationTestCase):
+
+class Case(cases.ReservationTestCase):
     """Options, databases (SQLite in memory) and one cell."""
 
-    def runTest(self):
+    def runTest(self) -> None:
         """Nothing: the fixtures are wanted, not a test."""
 
 
 @contextlib.contextmanager
-def running(case: type[cases.ReservationTestCase] = _Case,
-            ) -> Iterator[cases.ReservationTestCase]:
+def running(case: type[_T]) -> Iterator[_T]:
     """Enter the fixtures of a test case, which has a method ``runTest``.
 
     They format every debug message; a service does not, so neither do we.

@@ -11,9 +11,9 @@ from keystoneauth1 import session
 from bench import examples
 from bench import measure
 from bench import nova as bench_nova
-from demo import real
 from nova_rt import reservation
 from nova_rt.testing import cloud as functional
+from stack import prerequisites
 from stack.cloud import Cloud
 from stack.errors import StackError
 from stack.rundir import RunDir
@@ -37,7 +37,7 @@ def measurements(added: measure.Spread,
     :param added: what they take, in µs
     :raises StackError: if a stack should run and does not
     """
-    why = 'as asked' if without_stack else real.why_not()
+    why = 'as asked' if without_stack else prerequisites.missing_for_containers()
     if why:
         beside, seconds = 'create to ACTIVE in functional fixtures', _fixtures()
     else:
@@ -66,7 +66,7 @@ def _real() -> list[float]:
         problems = cloud.down()
     if problems:
         raise StackError(' '.join(problems))
-    return [float(each) for each in _SPAWNED.findall(log)]
+    return [float(seconds) for seconds in _SPAWNED.findall(log)]
 
 
 def _flavor(client: session.Session) -> str:
@@ -108,7 +108,7 @@ def _wait(client: session.Session, server: str, status: str) -> None:
 class _Fixtures(functional.CloudTestCase):
     """Nova's fixtures with our services on a fake driver."""
 
-    def runTest(self):
+    def runTest(self) -> None:
         """Nothing: the fixtures are wanted, not a test."""
 
 

@@ -8,6 +8,7 @@ import sys
 from demo import hcbs
 from demo import real
 from demo.shell import DemoError
+from stack import prerequisites
 from stack.errors import StackError
 from stack.interruption import interruptible
 
@@ -51,7 +52,7 @@ def _run(args: argparse.Namespace) -> None:
     if args.mode.startswith('hcbs'):
         _run_hcbs(args)
         return
-    reason = '' if args.mode == 'embedded' else real.why_not()
+    reason = '' if args.mode == 'embedded' else prerequisites.missing_for_containers()
     if args.mode == 'real' and reason:
         raise DemoError(reason)
     if args.mode == 'embedded' or reason:
@@ -63,7 +64,7 @@ def _run(args: argparse.Namespace) -> None:
 
 
 def _run_hcbs(args: argparse.Namespace) -> None:
-    reason = hcbs.why_not()
+    reason = prerequisites.missing_for_nodes()
     if reason:
         raise DemoError(reason)
     if args.mode == 'hcbs':

@@ -10,11 +10,11 @@ import urllib.request
 from demo import picture
 from demo import story
 from demo.frame import Demo
-from demo.kernel import Container
 from demo.shell import Client
 from demo.shell import say
 from demo.shell import step
 from stack.interruption import uninterrupted
+from stack.kernel import Container
 from stack.rundir import RunDir
 from stack.service import answers
 from stack.service import Service

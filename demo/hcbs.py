@@ -6,7 +6,6 @@ containers, that real OpenStack services create.
 """
 
 from collections.abc import Mapping
-from collections.abc import Sequence
 from pathlib import Path
 
 from demo.frame import Demo
@@ -15,9 +14,7 @@ from demo.shell import DemoError
 from demo.shell import progress
 from demo.shell import say
 from demo.shell import step
-from stack import host
 from stack.cloud import Cloud
-from stack.errors import StackError
 from stack.image import build
 from stack.nodes import alone
 from stack.nodes import containers
@@ -38,18 +35,6 @@ PATIENCE = 600.0  # seconds until a server is active, on a busy machine
 WINDOW = 10.0  # seconds; whole periods of the reservations
 TOLERANCE = 0.01  # one percentage point
 EXACT = 0.002  # the same where time is deterministic
-
-
-def why_not(more: Sequence[str] = ()) -> str:
-    """Return why nodes are not possible here, '' if they are.
-
-    :param more: what the stack has besides, see ``stack.services.MORE``.
-    """
-    try:
-        host.check(more, nodes=True)
-    except StackError as why:
-        return str(why)
-    return ''
 
 
 def must_hold(running: Mapping[str, containers.Container],

@@ -4,7 +4,7 @@
 from collections.abc import Iterable
 from collections.abc import Mapping
 
-from demo.kernel import Container
+from stack.kernel import Container
 
 WIDTH = 50  # characters that stand for a whole CPU
 

@@ -3,8 +3,8 @@
 
 from pathlib import Path
 import subprocess
+from typing import Any
 
-from demo import kernel
 from demo import picture
 from demo import story
 from demo.frame import Demo
@@ -14,10 +14,9 @@ from demo.shell import progress
 from demo.shell import say
 from demo.shell import step
 from nova_rt.virt.cgroup import dialect
-from nova_rt.virt.cgroup import tree
-from stack import host
+from stack import kernel
+from stack import prerequisites
 from stack.cloud import Cloud
-from stack.errors import StackError
 from stack.image import build
 from stack.rundir import RunDir
 from stack.service import Site
@@ -28,24 +27,6 @@ TOO_MUCH_US = 120_000
 WINDOW = 10.0  # seconds; whole periods of the reservations
 OUTSIDE = 5  # seconds that the FIFO hog outside may run
 TOLERANCE = 0.01  # one percentage point
-
-
-def why_not() -> str:
-    """Return why this mode is not possible here, '' if it is."""
-    try:
-        host.check()
-    except StackError as why:
-        return str(why)
-    try:
-        found = kernel.spoken()
-    except (tree.KernelRefusalError, tree.MissingControlFileError) as why:
-        return str(why)
-    if found is None:
-        return 'This kernel has no real-time control groups.'
-    if found.tree.version != 1:
-        return ('The stack needs the cpu controller in control groups of '
-                'version 1.')
-    return ''
 
 
 class RealDemo(Demo):
@@ -84,13 +65,13 @@ class RealDemo(Demo):
             self._check_budget()
             self.nothing_left(list(self._kernel.tree.children('machine')))
 
-    def _container(self, operator: Client, server) -> kernel.Container:
+    def _container(self, operator: Client, server: Any) -> kernel.Container:
         shown = operator.cloud.compute.get_server(server.id)
         try:
             return kernel.container(
                 self._kernel, server.name, shown.instance_name)
-        except FileNotFoundError as why:
-            raise DemoError(str(why)) from None
+        except FileNotFoundError as exc:
+            raise DemoError(str(exc)) from None
 
     def _shares(self, running: list[kernel.Container], number: int) -> None:
         with step(number, 'What the containers get'):
@@ -125,7 +106,8 @@ class RealDemo(Demo):
                 'task outside, of higher\n  priority, takes the time that is '
                 'reserved. Their budgets limit, they do not guarantee.')
 
-    def _hog(self, policy: str, priority: str, cpu: int | None = None):
+    def _hog(self, policy: str, priority: str,
+             cpu: int | None = None) -> '_Hog':
         program = self.rundir.data / 'hog'
         if not program.exists():
             build.compile_program('hog', program, self._cloud.site.processes.run)
@@ -166,5 +148,5 @@ class _Hog:
 def _dialect() -> dialect.Dialect:
     found = kernel.spoken()
     if found is None:
-        raise DemoError(why_not())
+        raise DemoError(prerequisites.missing_for_containers())
     return found

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from typing import Any
 
 import openstack
 
@@ -63,12 +64,13 @@ class Client:
             **environment, 'PYTHONWARNINGS': 'ignore'}
         # Waiting and looking up are done in this process: the client takes
         # seconds to start.
+        options: dict[str, Any] = {
+            key.removeprefix('OS_').lower(): value
+            for key, value in environment.items()
+            # Each of its calls asks for what it needs.
+            if key != 'OS_COMPUTE_API_VERSION'}
         self.cloud = openstack.connect(
-            load_yaml_config=False, load_envvars=False, **{
-                key.removeprefix('OS_').lower(): value
-                for key, value in environment.items()
-                # Each of its calls asks for what it needs.
-                if key != 'OS_COMPUTE_API_VERSION'})
+            load_yaml_config=False, load_envvars=False, **options)
 
     def run(self, command: str, fails: bool = False) -> str:
         """Show and run one command.

@@ -4,10 +4,9 @@
 API, conductor, scheduler, Placement and the compute service with our manager,
 tracker and claims are Nova's own, on SQLite and ``fake://``; the container
 driver and the kernel are simulated. It runs as one long functional test, so
-that Nova's fixtures set it up. Keystone and Glance answer in demo.answers.
+that Nova's fixtures set it up. Keystone and Glance answer in demo.fake_services.
 """
 
-from collections.abc import Callable
 from collections.abc import Iterable
 
 # Before all of Nova: it chooses between threads and eventlet only once.
@@ -16,17 +15,18 @@ from nova_rt.testing import native_threads  # isort: skip  # noqa: F401
 import signal
 import socketserver
 import sys
+from typing import Any
 import unittest
 from wsgiref import simple_server
+from wsgiref.types import StartResponse
 
-from demo import answers
+from demo import fake_services
 from nova_rt import bandwidth
 from nova_rt.testing import cloud
 
 HOST = 'simulated-1'
 
-Environ = dict[str, str]
-StartResponse = Callable[[str, list[tuple[str, str]]], object]
+Environ = dict[str, Any]
 
 
 class Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):
@@ -53,16 +53,13 @@ class SimulatedCloud(cloud.CloudTestCase):
         self._compute_api = self.api_fixture.app()
         self._image = self.glance.auto_disk_config_enabled_image['id']
         server = simple_server.make_server(
-            '127.0.0.1', self.port, self, Server, QuietHandler)
+            '127.0.0.1', self.port, self.answer, Server, QuietHandler)
         server.serve_forever()
 
-    def __call__(
-        self, environ: Environ | None = None,
-        start_response: StartResponse | None = None,
-    ) -> Iterable[bytes] | None:
-        """Answer one request; without one, be the test case that it is."""
-        if start_response is None:
-            return self.run(environ)
+    def answer(
+        self, environ: Environ, start_response: StartResponse,
+    ) -> Iterable[bytes]:
+        """Answer one request; a WSGI application."""
         path = environ['PATH_INFO']
         if path.startswith('/compute/'):
             return self._ask_nova(environ, start_response)
@@ -70,8 +67,8 @@ class SimulatedCloud(cloud.CloudTestCase):
             status, body = 200, self._held()
         else:
             base = f'http://127.0.0.1:{self.port}'
-            status, body = answers.answer(environ, base, self._image)
-        return answers.send(start_response, status, body)
+            status, body = fake_services.answer(environ, base, self._image)
+        return fake_services.send(start_response, status, body)
 
     def _ask_nova(
         self, environ: Environ, start_response: StartResponse,
@@ -81,9 +78,10 @@ class SimulatedCloud(cloud.CloudTestCase):
         environ.update(
             SCRIPT_NAME='/compute',
             PATH_INFO=environ['PATH_INFO'].removeprefix('/compute'),
-            HTTP_X_AUTH_USER=user, HTTP_X_AUTH_PROJECT_ID=answers.PROJECT,
+            HTTP_X_AUTH_USER=user, HTTP_X_AUTH_PROJECT_ID=fake_services.PROJECT,
             HTTP_X_ROLES=roles)
-        return self._compute_api(environ, start_response)
+        answer: Iterable[bytes] = self._compute_api(environ, start_response)
+        return answer
 
     def _held(self) -> dict[str, dict[int, float]]:
         """Return by server's id what the simulated kernel holds, by pCPU."""

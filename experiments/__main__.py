@@ -43,11 +43,15 @@ def main(argv: list[str] | None = None) -> int:
         print(reason, file=sys.stderr)
         return 1
     try:
+        folder = output.Folder(args.out, args.reuse)
         more = {'requests': args.requests} if args.requests else {}
-        importlib.import_module(f'experiments.{args.name}').run(
-            output.Folder(args.out, args.reuse), args.quick, **more)
-    except guest.GuestError as error:
-        print(error, file=sys.stderr)
+        points = importlib.import_module(f'experiments.{args.name}').run(
+            folder, args.quick, **more)
+        # Late: only who draws needs Matplotlib.
+        importlib.import_module(f'experiments.{args.name}_pictures').draw(
+            folder, points)
+    except guest.GuestError as exc:
+        print(exc, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

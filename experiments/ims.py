@@ -151,15 +151,12 @@ def change(found: Mapping[str, Case], scheduler: str) -> float:
 
 def run(folder: output.Folder, quick: bool = False,
         requests: int = REGISTRATIONS) -> dict[str, Case]:
-    """Measure all cases, write table and picture; return them by name."""
-    from experiments import ims_pictures
-
+    """Measure all cases, write the table; return them by name."""
     clock = output.Clock()
     count = 100 if quick else requests
     found = cases(folder.samples(
         f'ims-{count}', lambda: measure(count)))
     folder.table('ims', HEADER, map(row, found.values()))
-    ims_pictures.draw(folder, found)
     for case in found.values():
         clock.say(f'{case.name}: 99th percentile {case.p99:.0f} µs, the '
                   f"paper's {PAPER_P99_US[case.name]}; load {case.load:.1%}, "

@@ -161,9 +161,7 @@ def _counted(some: Sequence[Container]) -> list[object]:
 
 
 def run(folder: output.Folder, quick: bool = False) -> list[list[object]]:
-    """Place, offer, judge; write the table and the picture; return it."""
-    from experiments import orchestration_pictures
-
+    """Place, offer, judge; write the table and return it."""
     clock = output.Clock()
     found = placements(8 if quick else 1)
     clock.say('placed by both clouds')
@@ -177,7 +175,6 @@ def run(folder: output.Folder, quick: bool = False) -> list[list[object]]:
     clock.say('judged by the exact simulator')
     table = rows(found)
     folder.table('rtkube-table3', HEADER, table)
-    orchestration_pictures.draw(folder, table)
     for row in table:
         print(*row)
     return table

@@ -8,10 +8,12 @@ our Nova, its pCPU. API, scheduler, Placement and compute services are real;
 libvirt is a fake, and so is the kernel under it.
 """
 
+from collections.abc import Callable
 import json
 import os
 from pathlib import Path
 import time
+from typing import Any
 
 import fixtures
 from nova.tests.functional import integrated_helpers
@@ -23,37 +25,35 @@ from nova_rt.testing import cloud
 from nova_rt.testing import fake_driver
 
 COUNTS = os.environ.get('NOVA_RT_COUNTS')
+Server = dict[str, Any]
 
 
-class _Sized:
-    """Nodes of the paper's sizes."""
+class SizedDriver(fake.FakeDriver):
+    """Nova's fake driver on a node of the paper's size."""
 
-    def init_host(self, host):
+    def init_host(self, host: str) -> None:
         node = rtkube.NODES[host]
         self.vcpus, self.memory_mb = node.pcpus, node.memory_mb
         super().init_host(host)
         self.resources = fake.Resources(node.pcpus, node.memory_mb, 600_000)
 
 
-class SizedDriver(_Sized, fake.FakeDriver):
-    """Nova's fake driver on such a node."""
-
-
-class SizedContainerDriver(_Sized, fake_driver.FakeContainerDriver):
+class SizedContainerDriver(fake_driver.FakeContainerDriver, SizedDriver):
     """The one with containers' groups on such a node."""
 
 
-class _Deployments:
+class _Deployments(integrated_helpers.ProviderUsageBaseTestCase):
     """Deploys and writes down; to be mixed into a cloud."""
 
-    def _start(self):
+    def _start(self) -> None:
         # 72 containers of one vCPU shall go on 8 pCPUs: Nova would stop at 32.
         self.flags(cpu_allocation_ratio=16.0, ram_allocation_ratio=1.0)
         self.flags(instances=-1, cores=-1, ram=-1, group='quota')
         for name in rtkube.NODES:
             self._start_compute(name)
 
-    def _deploy(self, name, deployment, specs):
+    def _deploy(self, name: str, deployment: str,
+                specs: Callable[[str], str]) -> None:
         wanted = rtkube.counts(deployment, COUNTS)
         for level, count in wanted.items():
             body = self._build_server(
@@ -67,16 +67,21 @@ class _Deployments:
                     f'{name}-{deployment}.json')
         path.write_text(json.dumps(rows))
 
-    def _settled(self, total):
+    def _settled(self, total: int) -> list[Server]:
         for _ in range(400):
-            servers = self.admin_api.get_servers(detail=True)
+            servers: list[Server] = self.admin_api.get_servers(detail=True)
             if len(servers) == total and all(
-                    each['status'] in ('ACTIVE', 'ERROR') for each in servers):
+                    server['status'] in ('ACTIVE', 'ERROR')
+                    for server in servers):
                 return servers
             time.sleep(3)
         raise AssertionError('The servers are still being built.')
 
-    def _row(self, server):
+    def _pcpu(self, server: Server) -> int | None:
+        """Return the pCPU of a server; None where Nova chooses none."""
+        return None
+
+    def _row(self, server: Server) -> dict[str, str | int | None]:
         placed = server['status'] == 'ACTIVE'
         return {'criticality': server['name'].split('-')[0],
                 'node': server['OS-EXT-SRV-ATTR:host'] if placed else None,
@@ -88,7 +93,7 @@ class TestOurNova(_Deployments, cloud.CloudTestCase):
 
     compute_driver = 'fake.SizedContainerDriver'
 
-    def setUp(self):
+    def setUp(self) -> None:
         self.useFixture(fixtures.MockPatchObject(
             fake, 'SizedContainerDriver', SizedContainerDriver, create=True))
         super().setUp()
@@ -96,46 +101,44 @@ class TestOurNova(_Deployments, cloud.CloudTestCase):
             SizedContainerDriver.capacities[name] = node.capacity
         self._start()
 
-    def _specs(self, level):
+    def _specs(self, level: str) -> str:
         task = rtkube.TASKS[level]
-        return self._create_flavor(
+        flavor: str = self._create_flavor(
             vcpu=1, memory_mb=rtkube.MEMORY_MB, disk=1, extra_spec={
                 cases.RUNTIME: str(task.wcet_us),
                 cases.PERIOD: str(task.period_us)})
+        return flavor
 
-    def _pcpu(self, server):
+    def _pcpu(self, server: Server) -> int:
         (pcpu,) = self.pcpus_of(server)
         return pcpu
 
-    def test_places_the_first_deployment(self):
+    def test_places_the_first_deployment(self) -> None:
         self._deploy('ours', 'first', self._specs)
 
-    def test_places_the_second_deployment(self):
+    def test_places_the_second_deployment(self) -> None:
         self._deploy('ours', 'second', self._specs)
 
 
-class TestStockNova(_Deployments, integrated_helpers.ProviderUsageBaseTestCase,
-                    cases.ReservationTestCase):
-    """Nova's own filters and weighers, which know nothing of reservations."""
+class TestStockNova(_Deployments, cases.ReservationTestCase):
+    """Nova's own filters and weighers, without reservations."""
 
     microversion = 'latest'
     compute_driver = 'fake.SizedDriver'
 
-    def setUp(self):
+    def setUp(self) -> None:
         self.useFixture(fixtures.MockPatchObject(
             fake, 'SizedDriver', SizedDriver, create=True))
         super().setUp()
         self._start()
 
-    def _specs(self, level):
-        return self._create_flavor(
+    def _specs(self, level: str) -> str:
+        flavor: str = self._create_flavor(
             vcpu=1, memory_mb=rtkube.MEMORY_MB, disk=1)
+        return flavor
 
-    def _pcpu(self, server):
-        return None
-
-    def test_places_the_first_deployment(self):
+    def test_places_the_first_deployment(self) -> None:
         self._deploy('stock', 'first', self._specs)
 
-    def test_places_the_second_deployment(self):
+    def test_places_the_second_deployment(self) -> None:
         self._deploy('stock', 'second', self._specs)

@@ -220,9 +220,7 @@ def simulated_row(points: Sequence[Point]) -> list[object]:
 
 def run(folder: output.Folder, quick: bool = False,
         requests: int = REQUESTS) -> list[list[Point]]:
-    """Measure all rows, write tables and pictures; return the points."""
-    from experiments import queueing_pictures
-
+    """Measure all rows, write the tables; return the points."""
     clock = output.Clock()
     settings = paper.TABLE_3[:1] if quick else paper.TABLE_3
     gaps = (1000,) if quick else GAPS_US
@@ -239,6 +237,5 @@ def run(folder: output.Folder, quick: bool = False,
         folder.table(
             'table3-simulated', SIMULATED_HEADER, map(simulated_row, rows))
         clock.say(f'simulator, {SIMULATED} requests')
-    queueing_pictures.draw(folder, rows)
     clock.say('done')
     return rows

@@ -59,6 +59,18 @@ class Jobs:
         return float(self.normalised.max())
 
 
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What was measured.
+
+    :ivar by_mode: the jobs of each set on our kernel, by scheduler
+    :ivar simulated: all sets in the exact simulator
+    """
+
+    by_mode: dict[str, list[Jobs]]
+    simulated: campaign.Tally
+
+
 def overhead_us(period_us: int) -> int:
     """Return what the kernel needs itself of each period.
 
@@ -139,10 +151,8 @@ SIMULATED_HEADER = ['set', 'tasks', 'utilisation', 'budget_us', 'period_us',
                     'vcpus', 'runs', 'jobs', 'missed', 'worst']
 
 
-def run(folder: output.Folder, quick: bool = False) -> dict[str, list[Jobs]]:
-    """Run all, write tables and the picture; return the jobs by mode."""
-    from experiments import tasksets_pictures
-
+def run(folder: output.Folder, quick: bool = False) -> Outcome:
+    """Run all, write the tables; return what was measured."""
     clock = output.Clock()
     sets = list(generate.evaluation_sets(SETS))[::30 if quick else 1]
     tallies = simulated(sets, 5 if quick else RUNS)
@@ -164,15 +174,16 @@ def run(folder: output.Folder, quick: bool = False) -> dict[str, list[Jobs]]:
         kernel_row, cases, found))
     total = sum((tally for _, tally in tallies[1:]), tallies[0][1])
     by_mode = {mode: [each[mode] for each in found] for mode in MODES}
-    tasksets_pictures.draw(folder, by_mode, total)
-    _say(by_mode, total)
-    return by_mode
+    outcome = Outcome(by_mode, total)
+    _say(outcome)
+    return outcome
 
 
-def _say(by_mode: dict[str, list[Jobs]], total: campaign.Tally) -> None:
+def _say(outcome: Outcome) -> None:
+    total = outcome.simulated
     print(f'exact simulator: {total.histogram.sum()} jobs, {total.misses} '
           f'missed, worst {total.worst:.4f}')
-    for mode, found in by_mode.items():
+    for mode, found in outcome.by_mode.items():
         print(f'{MODES[mode]}: {sum(j.normalised.size for j in found)} jobs, '
               f'{sum(j.missed for j in found)} missed in '
               f'{sum(j.missed > 0 for j in found)} of {len(found)} sets, '

@@ -11,11 +11,11 @@ from nova_rt.model import campaign
 from nova_rt.model.plots import style
 
 
-def draw(folder: output.Folder, by_mode: dict[str, list[tasksets.Jobs]],
-         total: campaign.Tally) -> None:
+def draw(folder: output.Folder, outcome: tasksets.Outcome) -> None:
     """Draw the distributions of normalised response times."""
     with style.look():
-        folder.picture('kubedeadline6', _distributions(by_mode, total))
+        folder.picture('kubedeadline6', _distributions(
+            outcome.by_mode, outcome.simulated))
 
 
 def _distributions(by_mode: dict[str, list[tasksets.Jobs]],

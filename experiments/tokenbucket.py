@@ -151,9 +151,7 @@ def point_row(point: Point) -> list[object]:
 
 def run(folder: output.Folder, quick: bool = False,
         requests: int = REQUESTS) -> list[list[Point]]:
-    """Measure all bandwidths, write table and picture; return the points."""
-    from experiments import tokenbucket_pictures
-
+    """Measure all bandwidths, write the table; return the points."""
     clock = output.Clock()
     found = []
     for megabits in MEGABITS[:1] if quick else MEGABITS:
@@ -163,6 +161,5 @@ def run(folder: output.Folder, quick: bool = False,
         clock.say(f'{megabits} Mbps')
     folder.table('tokenbucket', HEADER, (
         point_row(point) for points in found for point in points))
-    tokenbucket_pictures.draw(folder, found)
     clock.say('done')
     return found

@@ -3,10 +3,14 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import subunit
 import testtools
+
+# What testtools makes of a test: its id, status, details and timestamps.
+Test = Any
 
 # By the last state of a test: what it counts as, and its element.
 ENDS = {
@@ -28,11 +32,11 @@ def convert(stream: Path, target: Path) -> Counter[str]:
     suite = ElementTree.Element('testsuite', name='tempest')
     counts: Counter[str] = Counter()
 
-    def ended(test: dict) -> None:
+    def ended(test: Test) -> None:
         # Lists of tests have states of their own.
         if test['status'] in ENDS:
             counts[_add(suite, test)] += 1
-    result = testtools.StreamToDict(ended)
+    result: Any = testtools.StreamToDict(ended)
     result.startTestRun()
     with stream.open('rb') as file:
         subunit.ByteStreamToStreamResult(
@@ -50,7 +54,7 @@ def skipped(name: str, reason: str, target: Path) -> None:
     _write(suite, target)
 
 
-def _add(suite: ElementTree.Element, test: dict) -> str:
+def _add(suite: ElementTree.Element, test: Test) -> str:
     """Add one test; return what it counts as."""
     outcome, element = ENDS[test['status']]
     name = test['id'].partition('[')[0]
@@ -66,23 +70,23 @@ def _add(suite: ElementTree.Element, test: dict) -> str:
     if element:
         reason = _reason(test)
         # The reason of a failure is in its last line.
-        told = ElementTree.SubElement(
-            case, element, message=reason.strip().splitlines()[-1])
-        told.text = reason
+        ElementTree.SubElement(
+            case, element, message=reason.strip().splitlines()[-1],
+        ).text = reason
     print(f'{outcome:8} {seconds:6.1f} s  {owner.removeprefix("nova_rt_tempest_plugin.tests.")}.'
           f'{method}{": " + reason.strip() if outcome == "skipped" else ""}')
     return outcome
 
 
-def _reason(test: dict) -> str:
+def _reason(test: Test) -> str:
     """Return why a test was skipped or failed."""
     details = test['details']
     for name in ('reason', 'traceback'):
-        found = [each.as_text() for key, each in details.items()
-                 if key.startswith(name) and each.as_text().strip()]
-        if found:
-            return str(found[0])
-    return test['status']
+        texts = [detail.as_text() for key, detail in details.items()
+                 if key.startswith(name) and detail.as_text().strip()]
+        if texts:
+            return str(texts[0])
+    return str(test['status'])
 
 
 def _write(suite: ElementTree.Element, target: Path) -> None:

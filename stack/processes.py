@@ -6,6 +6,7 @@ processes. A process that left its session (a daemon) is still known by the
 variable ``MARK`` in its environment.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -123,7 +124,7 @@ class Processes:
             and found.pid != os.getpid()
         ]
 
-    def _end(self, find, grace: float) -> None:
+    def _end(self, find: Callable[[], list[int]], grace: float) -> None:
         for sign, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, 10)):
             for pid in find():
                 send(pid, sign)

@@ -13,10 +13,9 @@ import shutil
 import subprocess
 import sys
 
-from demo import hcbs
-from demo import real
 from stack import ini
 from stack import junit
+from stack import prerequisites
 from stack import tempest_conf
 from stack.__main__ import progress
 from stack.cloud import Cloud
@@ -89,7 +88,8 @@ def _main(args: argparse.Namespace) -> int:
     given = os.environ.get('NOVA_RT_TEMPEST_RUN_DIR')
     if given:
         return run(Site.of(RunDir(given)), args.regex)
-    reason = hcbs.why_not() if args.nodes else real.why_not()
+    reason = (prerequisites.missing_for_nodes() if args.nodes
+              else prerequisites.missing_for_containers())
     if reason:
         print(f'Skipped: {reason}')
         junit.skipped(OURS, reason, JUNIT)

@@ -207,12 +207,13 @@ def _write(templates: translate.Templates, name: str,
                           'where to write them.')
         print(_dumped(templates[name]), end='')
         return
-    for each, template in templates.items():
-        Path(output).with_name(each).write_text(_dumped(template))
+    for name, template in templates.items():
+        Path(output).with_name(name).write_text(_dumped(template))
 
 
 def _dumped(template: dict[str, Any]) -> str:
-    return yaml.safe_dump(template, sort_keys=False, allow_unicode=True)
+    text: str = yaml.safe_dump(template, sort_keys=False, allow_unicode=True)
+    return text
 
 
 if __name__ == '__main__':

@@ -117,7 +117,8 @@ class StandardUserData(userdata_standard.StandardUserData):
 
     @staticmethod
     @_in_a_sentence
-    def instantiate(req, inst, grant_req, grant, tmp_csar_dir):
+    def instantiate(req: Fields, inst: Fields, grant_req: Fields, grant: Fields,
+            tmp_csar_dir: str) -> Fields:
         """Return the fields of the new stack."""
         return _with_reservations(
             userdata_standard.StandardUserData.instantiate(
@@ -126,7 +127,8 @@ class StandardUserData(userdata_standard.StandardUserData):
 
     @staticmethod
     @_in_a_sentence
-    def scale(req, inst, grant_req, grant, tmp_csar_dir):
+    def scale(req: Fields, inst: Fields, grant_req: Fields, grant: Fields,
+            tmp_csar_dir: str) -> Fields:
         """Return the servers to add, or those to remove."""
         return _updated(userdata_standard.StandardUserData.scale(
             req, inst, grant_req, grant, tmp_csar_dir),
@@ -134,7 +136,8 @@ class StandardUserData(userdata_standard.StandardUserData):
 
     @staticmethod
     @_in_a_sentence
-    def change_vnfpkg(req, inst, grant_req, grant, tmp_csar_dir):
+    def change_vnfpkg(req: Fields, inst: Fields, grant_req: Fields, grant: Fields,
+            tmp_csar_dir: str) -> Fields:
         """Return the whole stack as the new package describes it."""
         return _with_reservations(
             userdata_standard.StandardUserData.change_vnfpkg(
@@ -144,7 +147,8 @@ class StandardUserData(userdata_standard.StandardUserData):
 
     @staticmethod
     @_in_a_sentence
-    def change_vnfpkg_rollback(req, inst, grant_req, grant, tmp_csar_dir):
+    def change_vnfpkg_rollback(req: Fields, inst: Fields, grant_req: Fields, grant: Fields,
+            tmp_csar_dir: str) -> Fields:
         """Return the whole stack as it was."""
         return _updated(
             userdata_standard.StandardUserData.change_vnfpkg_rollback(
@@ -157,7 +161,8 @@ class DefaultUserData(userdata_default.DefaultUserData):
 
     @staticmethod
     @_in_a_sentence
-    def instantiate(req, inst, grant_req, grant, tmp_csar_dir):
+    def instantiate(req: Fields, inst: Fields, grant_req: Fields, grant: Fields,
+            tmp_csar_dir: str) -> Fields:
         """Return the fields of the new stack."""
         return _with_reservations(
             userdata_default.DefaultUserData.instantiate(
@@ -166,7 +171,8 @@ class DefaultUserData(userdata_default.DefaultUserData):
 
     @staticmethod
     @_in_a_sentence
-    def change_vnfpkg(req, inst, grant_req, grant, tmp_csar_dir):
+    def change_vnfpkg(req: Fields, inst: Fields, grant_req: Fields, grant: Fields,
+            tmp_csar_dir: str) -> Fields:
         """Return what changes; files too if reservations are concerned."""
         fields = userdata_default.DefaultUserData.change_vnfpkg(
             req, inst, grant_req, grant, tmp_csar_dir)
@@ -175,7 +181,8 @@ class DefaultUserData(userdata_default.DefaultUserData):
 
     @staticmethod
     @_in_a_sentence
-    def change_vnfpkg_rollback(req, inst, grant_req, grant, tmp_csar_dir):
+    def change_vnfpkg_rollback(req: Fields, inst: Fields, grant_req: Fields, grant: Fields,
+            tmp_csar_dir: str) -> Fields:
         """Return what changes back."""
         fields = userdata_default.DefaultUserData.change_vnfpkg_rollback(
             req, inst, grant_req, grant, tmp_csar_dir)

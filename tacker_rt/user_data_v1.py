@@ -32,8 +32,8 @@ class UserData(abstract_user_data.AbstractUserData):
     """
 
     @staticmethod
-    def instantiate(base_hot_dict=None, vnfd_dict=None, inst_req_info=None,
-                    grant_info=None):
+    def instantiate(base_hot_dict: dict[str, Any], vnfd_dict: dict[str, Any],
+                    inst_req_info: Any, grant_info: Any = None) -> dict[str, Any]:
         """Return the stack's parameters, and put hints into its template.
 
         :raises tacker_rt.problems.InvalidDescriptor: if a VDU asks for what

@@ -6,14 +6,18 @@ import pytest
 from experiments import guest
 from experiments import output
 from experiments import queueing
+from experiments import queueing_pictures
 from experiments import tasksets
+from experiments import tasksets_pictures
 
 MISSING = guest.missing()
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or 'none')
 
 
 def test_response_times_are_those_of_the_exact_simulator(tmp_path):
-    ((point,),) = queueing.run(output.Folder(tmp_path), quick=True)
+    folder = output.Folder(tmp_path)
+    ((point,),) = rows = queueing.run(folder, quick=True)
+    queueing_pictures.draw(folder, rows)
     assert point.measured.min() > 0
     assert point.measured.mean() == pytest.approx(
         point.costed.mean() + queueing.DELAY_US, rel=0.03)
@@ -22,10 +26,13 @@ def test_response_times_are_those_of_the_exact_simulator(tmp_path):
 
 
 def test_no_set_misses_a_deadline_but_under_the_fair_scheduler(tmp_path):
-    found = tasksets.run(output.Folder(tmp_path), quick=True)
-    assert sum(jobs.normalised.size for jobs in found['hcbs']) > 50
-    assert not any(jobs.missed for jobs in found['hcbs'])
-    assert any(jobs.missed for jobs in found['fair-busy'])
+    folder = output.Folder(tmp_path)
+    outcome = tasksets.run(folder, quick=True)
+    tasksets_pictures.draw(folder, outcome)
+    by_mode = outcome.by_mode
+    assert sum(jobs.normalised.size for jobs in by_mode['hcbs']) > 50
+    assert not any(jobs.missed for jobs in by_mode['hcbs'])
+    assert any(jobs.missed for jobs in by_mode['fair-busy'])
     assert (tmp_path / 'kubedeadline6.svg').exists()
 
 

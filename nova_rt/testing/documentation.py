@@ -62,7 +62,7 @@ NOT_TYPED = {
     'dpkg -i': 'would change the machine',
     'reboot': 'would change the machine',
     'cp /usr/local/share/nova-rt/systemd':
-        'test_systemd.py checks the units',
+        'etc/tests/test_systemd.py checks the units',
     'systemctl': 'would change the machine; test_systemd.py checks the units',
     'kolla-ansible deploy': 'needs a cloud that Kolla has deployed',
     'ansible-playbook -i INVENTORY': 'kolla/tests/test_ansible.py plays it',

@@ -72,8 +72,11 @@ def main() -> None:
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
     for name in IMAGES:
-        print(build(name, directory, lambda _, command: subprocess.run(
-            command, check=True) and None))
+        print(build(name, directory, _run))
+
+
+def _run(name: str, command: Sequence[str]) -> None:
+    subprocess.run(command, check=True)
 
 
 if __name__ == '__main__':

@@ -9,6 +9,8 @@ from stack.nodes.network import Wire
 from stack.service import Service
 from stack.service import Site
 
+__all__ = ['MOST', 'Machine', 'services']
+
 # As many as have ports and addresses.
 MOST = 2
 

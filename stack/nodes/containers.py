@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 import json
+from typing import Any
 
 from stack.nodes.machine import Machine
 
@@ -58,13 +59,16 @@ def look(node: Machine, seconds: float = 0,
                           patience=seconds + PATIENCE).stdout)
 
 
-def parse(told: str) -> Mapping[str, Container]:
-    """Return the containers that a node's program told of."""
-    return {name: _container(**one) for name, one in json.loads(told).items()}
+def parse(text: str) -> Mapping[str, Container]:
+    """Return the containers in what ``look.py`` printed on a node."""
+    return {name: _container(fields)
+            for name, fields in json.loads(text).items()}
 
 
-def _container(policies: list[list[int]], **more: object) -> Container:
-    return Container(
-        policies=frozenset((policy, priority) for policy, priority in policies),
-        **{key: tuple(value) if isinstance(value, list) else value
-           for key, value in more.items()})
+def _container(fields: dict[str, Any]) -> Container:
+    policies = frozenset((policy, priority)
+                         for policy, priority in fields.pop('policies'))
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in fields.items()}
+    return Container(policies=policies, **values)

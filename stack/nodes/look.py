@@ -36,30 +36,30 @@ class Measured:
 
     :param seconds: for how long to measure, 0 for not at all.
     :param beside: a command to run meanwhile, in the root group.
-    :ivar told: an object for JSON by the name of the container's domain.
+    :ivar containers: an object for JSON by the name of the container's domain.
     """
 
     def __init__(self, seconds: float, beside: Sequence[str] = ()) -> None:
         spoken = detect.detect(tree.CgroupTree.find(), os.cpu_count() or 1)
         if spoken is None:
             sys.exit('The kernel has no real-time control groups.')
-        found = {
-            _DOMAIN.search(group.replace('\\x2d', '-'))[0]: group
-            for group in _groups(spoken.tree)}
-        self.told = {name: _describe(spoken, group)
-                     for name, group in found.items()}
+        groups = {
+            match[0]: group for group in _groups(spoken.tree)
+            if (match := _DOMAIN.search(group.replace('\\x2d', '-')))}
+        self.containers = {name: _describe(spoken, group)
+                           for name, group in groups.items()}
         if seconds:
-            self._measure(spoken, found, seconds, beside)
+            self._measure(spoken, groups, seconds, beside)
 
-    def _measure(self, spoken: dialect.Dialect, found: dict[str, str],
+    def _measure(self, spoken: dialect.Dialect, groups: dict[str, str],
                  seconds: float, beside: Sequence[str]) -> None:
         _above_all(spoken.tree)
         with _running(beside):
             before = {name: _used(spoken, group)
-                      for name, group in found.items()}
+                      for name, group in groups.items()}
             time.sleep(seconds)
-            for name, group in found.items():
-                self.told[name]['shares'] = _shares(
+            for name, group in groups.items():
+                self.containers[name]['shares'] = _shares(
                     before[name], _used(spoken, group))
 
 
@@ -134,4 +134,4 @@ def _shares(before: tuple[float, list[int]],
 if __name__ == '__main__':
     print(json.dumps(Measured(
         float(sys.argv[1]) if len(sys.argv) > 1 else 0.0,
-        sys.argv[2:]).told))
+        sys.argv[2:]).containers))

@@ -4,7 +4,7 @@
 from collections.abc import Iterable
 
 from stack.service import Service
-from stack.services.answers import NeutronAnswers
+from stack.services.fake_neutron import FakeNeutron
 from stack.services.glance import Glance
 from stack.services.glance import GlanceSchema
 from stack.services.glance import Images
@@ -45,7 +45,7 @@ from stack.services.tacker import Vim
 # The control plane.
 CONTROL: tuple[type[Service], ...] = (
     MariaDB, Epmd, RabbitMQ, KeystoneKeys, Keystone, Catalogue,
-    PlacementSchema, Placement, GlanceSchema, Glance, Images, NeutronAnswers,
+    PlacementSchema, Placement, GlanceSchema, Glance, Images, FakeNeutron,
     NovaSchema, NovaApi, NovaConductor, NovaScheduler,
 )
 

@@ -19,9 +19,9 @@ from stack.services import openvswitch
 
 def configuration(site: Site) -> dict[str, dict[str, object]]:
     """Return nova.conf."""
-    parts = [_common(site), _clients(site), _compute(site)]
-    parts.append(NOVA_RT if site.nova_rt else STOCK)
-    return ini.merged(*parts, site.nova_conf)
+    return ini.merged(
+        _common(site), _clients(site), _compute(site),
+        NOVA_RT if site.nova_rt else STOCK, site.nova_conf)
 
 
 # nova-rt-compute brings its own driver and wants none named.
@@ -85,7 +85,7 @@ def _clients(site: Site) -> dict[str, dict[str, object]]:
 
 
 def _compute(site: Site) -> dict[str, dict[str, object]]:
-    helper = {
+    helper: dict[str, object] = {
         'helper_command':
             f'{site.script("privsep-helper")} --config-file '
             f'{site.rundir.etc}/nova/nova.conf'}

@@ -46,14 +46,15 @@ def build(example: str, target: pathlib.Path,
 
 def vnfd_id(example: str) -> str:
     """Return the id of an example's VNFD as it is shipped."""
-    found = {ident for path in (EXAMPLES / example).rglob('*.yaml')
-             for ident in UUID.findall(path.read_text())}
-    ident, = found
+    idents: set[str] = {
+        ident for path in (EXAMPLES / example).rglob('*.yaml')
+        for ident in UUID.findall(path.read_text())}
+    ident, = idents
     return ident
 
 
 def of_tacker(name: str) -> pathlib.Path:
     """Return a file that Tacker's package has."""
-    path = next(each for each in importlib.metadata.files('tacker') or ()
-                if each.name == name)
+    path = next(file for file in importlib.metadata.files('tacker') or ()
+                if file.name == name)
     return pathlib.Path(str(path.locate()))

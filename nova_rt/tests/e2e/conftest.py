@@ -11,9 +11,9 @@ import sys
 
 import pytest
 
-from demo import kernel as demo_kernel
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e import stacks
+from stack import kernel as stack_kernel
 from stack.services import libvirt
 
 # Threads may take names at once, which no generator allows.
@@ -30,7 +30,7 @@ def stack():
 @pytest.fixture(scope='session')
 def kernel(stack):
     """The kernel's dialect."""
-    return demo_kernel.spoken()
+    return stack_kernel.spoken()
 
 
 @pytest.fixture(scope='session')

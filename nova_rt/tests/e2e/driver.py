@@ -14,11 +14,11 @@ import openstack
 import openstack.exceptions
 import sqlalchemy
 
-from demo import kernel as demo_kernel
 from demo import picture
 from nova_rt import shares
 from nova_rt.virt.cgroup import dialect
 from stack import cloud as stack_cloud
+from stack import kernel as stack_kernel
 
 PATIENCE = 120.0  # seconds
 # Whole periods of 100 and of 200 ms, and enough of them to see a hundredth.
@@ -55,7 +55,7 @@ def until(condition: Callable[[], Any], what: str,
         time.sleep(pause)
 
 
-def assert_gets_its_shares(container: demo_kernel.Container) -> None:
+def assert_gets_its_shares(container: stack_kernel.Container) -> None:
     """Hold that the hogs in a container get what is reserved, not more.
 
     One of three windows must be within a hundredth: where this machine
@@ -66,7 +66,7 @@ def assert_gets_its_shares(container: demo_kernel.Container) -> None:
     """
     seen = []
     for _ in range(WINDOWS):
-        got = demo_kernel.measure([container], WINDOW_S)
+        got = stack_kernel.measure([container], WINDOW_S)
         if picture.farthest([container], got) < ONE_POINT:
             return
         seen.append(got[container.server])
@@ -188,18 +188,18 @@ class User:
         busy = shown.task_state or shown.status in ('BUILD', 'REBOOT')
         return None if busy else shown
 
-    def container(self, server: str) -> demo_kernel.Container:
+    def container(self, server: str) -> stack_kernel.Container:
         """Return a server's container as the kernel has it.
 
         :raises FileNotFoundError: if none runs.
         """
         shown = self._operator.compute.get_server(server)
-        return demo_kernel.container(
+        return stack_kernel.container(
             self._kernel, shown.name, shown.instance_name)
 
     def init_of(self, server: str) -> int:
         """Return the process that is init in a server's container."""
-        group = demo_kernel.ACCOUNTING / self.container(server).group
+        group = stack_kernel.ACCOUNTING / self.container(server).group
         return min(map(int, (group / 'cgroup.procs').read_text().split()))
 
     def delete(self, server: str) -> None:
@@ -262,9 +262,9 @@ def agreed(manage: Callable[..., tuple[int, str, str]]) -> bool:
     return status == 0
 
 
-def policies_in(container: demo_kernel.Container) -> set[tuple[int, int]]:
+def policies_in(container: stack_kernel.Container) -> set[tuple[int, int]]:
     """Return policy and priority of every process of a container."""
-    pids = (demo_kernel.ACCOUNTING / container.group
+    pids = (stack_kernel.ACCOUNTING / container.group
             / 'cgroup.procs').read_text().split()
     return {(os.sched_getscheduler(int(pid)),
              os.sched_getparam(int(pid)).sched_priority) for pid in pids}

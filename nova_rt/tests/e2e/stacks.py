@@ -9,10 +9,9 @@ import pathlib
 
 import pytest
 
-from demo import hcbs
-from demo import real
 from stack import cloud as stack_cloud
 from stack import interruption
+from stack import prerequisites
 from stack import rundir
 from stack import service
 
@@ -35,7 +34,8 @@ def running(name: str, more: Sequence[str] = (), nodes: int = 0,
     if given:
         yield stack_cloud.Cloud(service.Site.of(rundir.RunDir(given)))
         return
-    reason = hcbs.why_not(more) if nodes else real.why_not()
+    reason = (prerequisites.missing_for_nodes(more) if nodes
+              else prerequisites.missing_for_containers())
     if reason:
         pytest.skip(reason)
     interruption.interruptible()

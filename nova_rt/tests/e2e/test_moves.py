@@ -5,15 +5,15 @@ import pathlib
 
 import pytest
 
-from demo import kernel as demo_kernel
 from nova_rt.tests.e2e import driver
+from stack import kernel as stack_kernel
 
 WRITTEN = 'written before the resize'
 
 
 def root_of(user, server):
     """Return the root directory of a container, as its processes see it."""
-    group = demo_kernel.ACCOUNTING / user.container(server).group
+    group = stack_kernel.ACCOUNTING / user.container(server).group
     pid = driver.until(
         lambda: (group / 'cgroup.procs').read_text().split()[-1:],
         'the container has a process')[0]

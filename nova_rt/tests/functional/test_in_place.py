@@ -12,6 +12,7 @@ import pytest
 from nova_rt import allocations
 from nova_rt import bandwidth
 from nova_rt import shares
+from nova_rt.instance import flavors
 from nova_rt.testing import cases
 from nova_rt.testing import cloud
 from nova_rt.tests.functional import killed
@@ -288,13 +289,14 @@ class TestWithoutRoomForBoth(InPlaceTestCase):
         check = tracker._check_in_place
         full = tracker.driver.reservations.empty
 
-        def too_late(instance, wanted):
+        def too_late(instance, flavor):
+            wanted = flavors.reservation_of(flavor)
             with mock.patch.object(
                     type(tracker), 'shares', full.add(wanted, range(4))):
-                return check(instance, wanted)
+                return check(instance, flavor)
         with mock.patch.object(tracker, '_check_in_place', too_late):
             fault = self.refused_resize(self.make_flavor(80, 2))
-        self.assertIn('no room any more', fault)
+        self.assertIn('no longer has room', fault)
         self.assert_runs_on()
         self.assertEqual((0, 1), self.pcpus_of(self.server))
         self.assert_settled(self.server, other)

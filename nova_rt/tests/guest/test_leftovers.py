@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
-from demo import hcbs
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.guest import full
 from stack import cloud as stack_cloud
+from stack import prerequisites
 from stack import procfs
 from stack import rundir
 from stack import service
@@ -31,7 +31,7 @@ def names_of_qemu(site):
 @pytest.fixture
 def site(tmp_path_factory):
     """The site of a stack that is to have one node."""
-    if reason := hcbs.why_not(['network']):
+    if reason := prerequisites.missing_for_nodes(['network']):
         pytest.skip(reason)
     return service.Site(rundir.RunDir(tmp_path_factory.mktemp('s')))
 

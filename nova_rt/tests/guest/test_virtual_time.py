@@ -4,13 +4,14 @@
 import pytest
 
 from demo import hcbs
+from stack import prerequisites
 from stack.nodes import alone
 
 
 def test_each_gets_what_is_reserved_within_a_fifth_of_a_point(
         tmp_path_factory):
-    if hcbs.why_not():
-        pytest.skip(hcbs.why_not())
+    if reason := prerequisites.missing_for_nodes():
+        pytest.skip(reason)
     found = alone.measure(tmp_path_factory.mktemp('a'))
     assert len(found) == 3
     for one in found.values():

@@ -9,9 +9,9 @@ import os
 
 import pytest
 
-from demo import kernel as demo_kernel
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e import stacks
+from stack import kernel as stack_kernel
 from tacker_rt.tests.e2e import client
 from tacker_rt.tests.e2e import heat
 from tacker_rt.tests.e2e import servers
@@ -29,7 +29,7 @@ def stack():
 @pytest.fixture(scope='session')
 def kernel(stack):
     """The kernel's dialect."""
-    return demo_kernel.spoken()
+    return stack_kernel.spoken()
 
 
 @pytest.fixture(scope='session')

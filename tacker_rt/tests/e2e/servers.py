@@ -6,8 +6,8 @@ import json
 
 import openstack
 
-from demo import kernel as demo_kernel
 from nova_rt.virt.cgroup import dialect
+from stack import kernel as stack_kernel
 from stack.services import neutron
 from tacker_rt.tests.e2e import client
 
@@ -67,12 +67,12 @@ class Observer:
             'outside' if name == neutron.PHYSICAL else 'inside': addresses[0]
             for name, addresses in self._show(server)['addresses'].items()}
 
-    def container(self, server: str) -> demo_kernel.Container:
+    def container(self, server: str) -> stack_kernel.Container:
         """Return a server's container as the kernel has it."""
         return self._container(self._show(server))
 
-    def _container(self, shown) -> demo_kernel.Container:
-        return demo_kernel.container(
+    def _container(self, shown) -> stack_kernel.Container:
+        return stack_kernel.container(
             self._kernel, shown['name'],
             shown['OS-EXT-SRV-ATTR:instance_name'])
 

@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
-from demo import kernel as demo_kernel
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e import network
 from stack import devices
+from stack import kernel as stack_kernel
 from stack.services import openvswitch
 from tacker_rt.tests.e2e.test_lifecycle import USER_DATA
 
@@ -44,7 +44,7 @@ def test_a_vnfs_containers_answer_each_other_and_whom_a_rule_lets_in(
 
 def inside(observer, server):
     """Return the network of a server's container."""
-    group = demo_kernel.ACCOUNTING / observer.container(server).group
+    group = stack_kernel.ACCOUNTING / observer.container(server).group
     init = next(
         pid for pid in (group / 'cgroup.procs').read_text().split()
         if is_init(pid))

@@ -41,6 +41,20 @@ class Flavor(_Object):
 class MigrationContext(_Object):
     migration_id: int
 
+# Those that only bench makes.
+class HVSpec(_Object): ...
+class ImageMeta(_Object): ...
+class ImageMetaProps(_Object): ...
+class InstanceNUMATopology(_Object): ...
+class NetworkMetadata(_Object): ...
+class NUMACell(_Object): ...
+class NUMAPagesTopology(_Object): ...
+class NUMATopology(_Object): ...
+class PciDeviceList(_Object): ...
+class PciDevicePoolList(_Object): ...
+class RequestLevelParams(_Object): ...
+class SecurityGroupList(_Object): ...
+
 class InstancePCIRequests(_Object):
     requests: list[Any]
 
@@ -70,7 +84,7 @@ class Instance(_Object):
     new_flavor: Flavor | None
     migration_context: MigrationContext | None
     pci_requests: InstancePCIRequests | None
-    numa_topology: object | None
+    numa_topology: InstanceNUMATopology | None
     resources: object | None
     fault: InstanceFault | None
     image_ref: str
@@ -137,6 +151,7 @@ class ComputeNode(_Object):
     host: str
     hypervisor_hostname: str
     stats: dict[str, str] | None
+    def create(self) -> None: ...
     @classmethod
     def get_by_uuid(cls, context: nova_context.RequestContext, compute_uuid: str) -> Self: ...
     @classmethod
@@ -155,6 +170,7 @@ class ComputeNodeList(_Object):
 
 class Service(_Object):
     host: str
+    def create(self) -> None: ...
     disabled: bool
     disabled_reason: str | None
     @classmethod
@@ -202,6 +218,7 @@ class RequestSpec(_Object):
     instance_uuid: str
     requested_destination: Destination | None
     requested_resources: list[Any]
+    numa_topology: InstanceNUMATopology | None
     retry: SchedulerRetries | None
     # RequestSpec holds lists of strings; hints that are on their way to it hold anything.
     scheduler_hints: dict[str, Any] | None

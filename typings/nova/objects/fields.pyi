@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+class CPUAllocationPolicy:
+    DEDICATED: str
+
 class NotificationPhase:
     START: str
     END: str

@@ -6,5 +6,9 @@ class HostState:
     nodename: str
     stats: dict[str, str]
     num_instances: int
+    numa_topology: objects.NUMATopology | None
+    cpu_allocation_ratio: float
+    ram_allocation_ratio: float
+    allocation_candidates: list[dict[str, object]]
     def __init__(self, host: str, node: str, cell_uuid: str | None) -> None: ...
     def update(self, compute: objects.ComputeNode | None = ...) -> None: ...

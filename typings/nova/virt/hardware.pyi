@@ -1,2 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
+from nova import objects
+
+def numa_get_constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta,
+                         ) -> objects.InstanceNUMATopology | None: ...
+def numa_fit_instance_to_host(*args: Any, **kwargs: Any) -> Any: ...
 def parse_cpu_spec(spec: str) -> set[int]: ...

@@ -62,7 +62,7 @@ class ResizeTest(cases.ApiTestCase):
         self.assertEqual(
             409, self._resize(server, RESERVED).status_code)
         self.assert_refused(
-            self._resize(server, {RUNTIME: '5000'}), 'give both')
+            self._resize(server, {RUNTIME: '5000'}), 'set both')
 
     def test_server_of_another_project_is_not_betrayed(self):
         server = self._server({'cpu.rt_runtime_us': 120000})

@@ -8,6 +8,8 @@ from nova import context as nova_context
 from requests import Response
 
 CONSUMER_GENERATION_VERSION: str
+# The singleton of the process.
+PLACEMENTCLIENT: Any
 
 class Retry(Exception): ...
 

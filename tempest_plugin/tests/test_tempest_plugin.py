@@ -9,7 +9,7 @@ from nova_rt_tempest_plugin import tacker
 from oslo_config import cfg
 from tempest.lib.common import rest_client
 
-ROOT = pathlib.Path(__file__).parents[3]
+ROOT = pathlib.Path(__file__).parents[2]
 DOCUMENTED = ROOT / 'doc/source/operator/tempest.rst'
 
 

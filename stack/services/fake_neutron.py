@@ -8,7 +8,7 @@ from stack.service import answers
 from stack.service import Service
 
 
-class NeutronAnswers(Service):
+class FakeNeutron(Service):
     """A server that says: there are no ports and no security groups.
 
     nova-api asks for them whenever a server is shown, even for servers

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 UNITS = sorted(
-    (pathlib.Path(__file__).parents[3] / 'etc/systemd').glob('nova-rt-*'))
+    (pathlib.Path(__file__).parents[2] / 'etc/systemd').glob('nova-rt-*'))
 
 
 def parsed(path):

@@ -9,9 +9,9 @@ import pytest
 
 from demo import embedded
 from demo import frame
-from demo import real
 from demo import shell
 from stack import errors
+from stack import prerequisites
 from stack import tempest
 
 
@@ -47,7 +47,8 @@ def test_a_stack_that_is_refused_is_not_taken_down(
     monkeypatch.setattr(tempest, 'Cloud', Cloud)
     monkeypatch.setattr(tempest, 'JUNIT', tmp_path / 'tempest.xml')
     monkeypatch.setattr(tempest, 'interruptible', lambda: None)
-    monkeypatch.setattr(tempest.real, 'why_not', lambda: '')
+    monkeypatch.setattr(tempest.prerequisites,
+                        'missing_for_containers', lambda: '')
     monkeypatch.delenv('NOVA_RT_TEMPEST_RUN_DIR', raising=False)
     assert tempest.main([]) == 1
     assert capsys.readouterr().err == 'A stack was already started.\n'
@@ -90,7 +91,7 @@ def test_a_demo_that_leaves_something_says_so_and_fails(story, said):
 
 def test_the_real_demo_says_that_it_needs_control_groups_of_version_1(
         monkeypatch):
-    monkeypatch.setattr(real.host, 'check', lambda: None)
-    monkeypatch.setattr(real.kernel, 'spoken', lambda: types.SimpleNamespace(
+    monkeypatch.setattr(prerequisites.host, 'check', lambda: None)
+    monkeypatch.setattr(prerequisites.kernel, 'spoken', lambda: types.SimpleNamespace(
         tree=types.SimpleNamespace(version=2)))
-    assert 'of version 1' in real.why_not()
+    assert 'of version 1' in prerequisites.missing_for_containers()

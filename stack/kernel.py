@@ -81,7 +81,7 @@ def _usage(one: Container) -> tuple[int, list[int]]:
 
 def _cpus(text: str) -> list[int]:
     """Return the numbers in a list such as "0-2,5"."""
-    numbers = []
+    numbers: list[int] = []
     for part in text.strip().split(','):
         first, _, last = part.partition('-')
         numbers += range(int(first), int(last or first) + 1)

@@ -6,7 +6,7 @@ from stack import rundir
 from stack import service
 from stack import services
 
-STAND_IN, REAL = services.NeutronAnswers, services.Neutron
+STAND_IN, REAL = services.FakeNeutron, services.Neutron
 
 
 def test_a_stack_without_network_has_the_stand_in_of_neutron():

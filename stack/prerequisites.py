@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether this machine can run a stack, and what it lacks if not."""
+
+from collections.abc import Sequence
+
+from nova_rt.virt.cgroup import tree
+from stack import host
+from stack import kernel
+from stack.errors import StackError
+
+
+def missing_for_containers() -> str:
+    """Return why no stack can run containers on this kernel, '' if one can."""
+    try:
+        host.check()
+        dialect = kernel.spoken()
+    except (StackError, tree.CgroupError) as exc:
+        return str(exc)
+    if dialect is None:
+        return 'This kernel has no real-time control groups.'
+    if dialect.tree.version != 1:
+        return ('The stack needs the cpu controller in control groups of '
+                'version 1.')
+    return ''
+
+
+def missing_for_nodes(more: Sequence[str] = ()) -> str:
+    """Return why no stack can have nodes in virtual machines, '' if one can.
+
+    :param more: what the stack has besides, see ``stack.services.MORE``
+    """
+    try:
+        host.check(more, nodes=True)
+    except StackError as exc:
+        return str(exc)
+    return ''
