@@ -4,11 +4,11 @@
 PYTHON ?= /usr/bin/python3
 MODE ?= auto
 KEEP ?=
-# Embedded, as auto is for who is not root, it needs no more than the tests.
+# An embedded demo (auto without root) needs no more than the tests do.
 DEMO_NEEDS = $(if $(filter embedded,$(MODE)),,$(if $(filter 0,$(shell id -u)),stack)) \
     $(if $(filter hcbs%,$(MODE)),guest)
 
-.PHONY: help demo test test-experiments test-guest test-kernel test-mano test-tempest unit tacker functional kolla nova33 db e2e pep8 mypy bench experiments dist docs clean
+.PHONY: help demo test test-experiments test-guest test-kernel test-mano test-tempest unit tacker functional kolla nova33 db e2e pep8 mypy cover bench experiments dist docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
@@ -18,12 +18,16 @@ demo:  ## run the demo (KEEP=1: leave it running; MODE=embedded|real|hcbs)
 	@PYTHON=$(PYTHON) tools/prepare $(DEMO_NEEDS)
 	@.venv/bin/tox run -q -e nova,demo -- --mode $(MODE) $(if $(KEEP),--keep)
 
-test:  ## run tests of most kinds; the last line counts them
+test:  ## run most stages; the last line counts the tests
 	@PYTHON=$(PYTHON) tools/prepare stack guest docs
 	@.venv/bin/python tools/run-tests pep8 mypy unit tacker functional kolla db \
 	    e2e mano tempest docs kernel experiments guest
 
-unit tacker functional pep8 mypy:  ## run one kind of check
+unit tacker functional pep8 mypy:  ## run one stage
+	@PYTHON=$(PYTHON) tools/prepare
+	@.venv/bin/tox run -e nova,$@
+
+cover:  ## show which lines the unit tests do not reach
 	@PYTHON=$(PYTHON) tools/prepare
 	@.venv/bin/tox run -e nova,$@
 
@@ -31,11 +35,11 @@ kolla nova33:  ## check Kolla's images and roles; run functional on Nova 33
 	@PYTHON=$(PYTHON) tools/prepare
 	@.venv/bin/tox run -e $@
 
-db:  ## run the tests of the migrations, on real database servers
+db:  ## test the migrations on real database servers
 	@PYTHON=$(PYTHON) tools/prepare stack
 	@.venv/bin/tox run -e nova,$@
 
-e2e bench:  ## run the end-to-end tests, or measure, on a real stack (root)
+e2e bench:  ## run the end-to-end tests or benchmarks on a real stack (root)
 	@PYTHON=$(PYTHON) tools/prepare stack
 	@.venv/bin/tox run -e nova,$@
 
@@ -51,7 +55,7 @@ test-guest:  ## test compute nodes on our kernel, in virtual machines (root)
 	@PYTHON=$(PYTHON) tools/prepare stack guest
 	@.venv/bin/tox run -e nova,guest
 
-test-kernel:  ## build our kernel and test it in QEMU, beside the stock one
+test-kernel:  ## test our kernel and the stock one in QEMU
 	@kernel/test
 
 test-experiments:  ## run small versions of the papers' experiments, in QEMU
@@ -71,11 +75,11 @@ docs:  ## build documentation and release notes into doc/build
 	@PYTHON=$(PYTHON) tools/prepare docs
 	@.venv/bin/tox run -e nova,$@
 
-clean:  ## stop what was left running, remove what was built
+clean:  ## stop stacks that still run, remove everything that was built
 	@for site in run/*/site.json; do \
 	    [ -e "$$site" ] || continue; dir=$${site%/site.json}; \
-	    [ -x .tox/nova/bin/python ] || { echo "What was started in $$dir" \
-	        "is stopped by .tox/nova, which is missing: run \"make mypy\"" \
-	        "to have it, then this again." >&2; exit 1; }; \
+	    [ -x .tox/nova/bin/python ] || { echo "The stack in $$dir is stopped" \
+	        "by .tox/nova, which is missing: run \"make mypy\" to create it," \
+	        "then \"make clean\" again." >&2; exit 1; }; \
 	    .tox/nova/bin/python -m stack --run-dir "$$dir" down || exit 1; done
 	rm -rf .venv .tox build dist doc/build releasenotes/build run *.egg-info

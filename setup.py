@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds rt-init, the one part of nova-rt that is not Python."""
+"""Builds rt-init, which is written in C, beside the Python packages."""
 
 import pathlib
 import subprocess
@@ -11,7 +11,7 @@ RT_INIT = 'nova_rt/virt/rt_init/rt-init'
 
 
 class BuildWithRTInit(build_py.build_py):
-    """Compiles rt-init statically, to run in any container's root."""
+    """Compiles rt-init statically, so that it runs in any container."""
 
     def run(self):
         super().run()
@@ -23,13 +23,13 @@ class BuildWithRTInit(build_py.build_py):
 
 
 class BinaryDistribution(setuptools.Distribution):
-    """A distribution that fits one architecture only."""
+    """A distribution for one architecture."""
 
     def has_ext_modules(self):
         return True
 
     def get_command_class(self, command):
-        # Not by cmdclass, which pbr replaces.
+        # Not with cmdclass, which pbr replaces.
         if command == 'build_py':
             return BuildWithRTInit
         return super().get_command_class(command)

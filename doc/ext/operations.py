@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The directive ``operations``: the table of what its tests have proved."""
+"""The directive ``operations``: a table of what the tests of operations prove."""
 
 import ast
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ HEAD = ('Operation', 'Claim', 'pCPUs', "Kernel's budget", 'Proved by')
 
 
 def rows(source: str) -> Iterator[tuple[str, ...]]:
-    """Yield what the tests' decorators say, and the names of the tests."""
+    """Yield the arguments of the tests' decorators, with the names of the tests."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.FunctionDef):
             continue
@@ -25,13 +25,13 @@ def rows(source: str) -> Iterator[tuple[str, ...]]:
 
 
 class Operations(Directive):
-    """Writes the table; fails the build if there is nothing to write."""
+    """Writes the table; an empty one fails the build."""
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
         self.state.document.settings.env.note_dependency(str(TESTS))
-        found = list(rows(TESTS.read_text()))
-        if not found:
+        table_rows = list(rows(TESTS.read_text()))
+        if not table_rows:
             raise self.error(f'{TESTS.name} proves nothing')
         table = nodes.table()
         group = nodes.tgroup(cols=len(HEAD))
@@ -40,7 +40,7 @@ class Operations(Directive):
         head, body = nodes.thead(), nodes.tbody()
         group += [head, body]
         head += _row(HEAD)
-        for row in found:
+        for row in table_rows:
             body += _row(row)
         return [table]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The directives ``help-of`` and ``columns``: what code says of itself."""
+"""The directives ``help-of`` and ``columns``: documentation from the code."""
 
 import argparse
 import importlib
@@ -14,29 +14,29 @@ UNITS = {'rt_share': 'CPUs', 'rt_share_used': 'CPUs',
          'rt_runtime_us': 'µs', 'rt_period_us': 'µs'}
 
 
-def helps(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
-    """Return what ``--help`` says of a program and of its commands."""
-    found = [(parser.prog, parser.format_help())]
+def helps(parser: argparse.ArgumentParser) -> list[str]:
+    """Return the help of a program and of its commands."""
+    texts = [parser.format_help()]
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():
-                found += helps(command)
-    return found
+                texts += helps(command)
+    return texts
 
 
 class Program(Directive):
-    """Writes the help of a program; ``module:function`` makes its parser."""
+    """Writes the help of a program; ``module:function`` returns its parser."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Return a paragraph for each command."""
-        # argparse fills lines as wide as the terminal.
+        """Return a literal block for each command."""
+        # argparse wraps lines at the width of the terminal.
         os.environ['COLUMNS'] = '80'
         module, _, function = self.arguments[0].partition(':')
         parser = getattr(importlib.import_module(module), function)()
         written: list[nodes.Node] = []
-        for _, text in helps(parser):
+        for text in helps(parser):
             block = nodes.literal_block(text, text)
             block['language'] = 'text'
             written.append(block)
@@ -44,10 +44,10 @@ class Program(Directive):
 
 
 class Columns(Directive):
-    """Writes our columns as the newest migration has them."""
+    """Lists our columns, from the newest migration."""
 
     def run(self) -> list[nodes.Node]:
-        """Return a list."""
+        """Return a bullet list."""
         listed = nodes.bullet_list()
         for column in newest.COLUMNS:
             text = nodes.paragraph()
@@ -62,7 +62,7 @@ class Columns(Directive):
 
 
 def setup(app) -> dict[str, bool]:
-    """Register both."""
+    """Register both directives."""
     app.add_directive('help-of', Program)
     app.add_directive('columns', Columns)
     return {'parallel_read_safe': True}

@@ -7,8 +7,8 @@
        :flavor: hw:cpu.rt_runtime_us=60000 hw:cpu.rt_period_us=100000
        :hints: cpu.rt_runtime_us=abc
 
-The sentence comes from the code that nova-api runs, so that the pages cannot
-quote one that is never printed. A request that is not refused fails the build.
+The sentence comes from the code that nova-api runs, so that the pages cannot quote a
+sentence that is never printed. A request that is not refused fails the build.
 """
 
 from docutils import nodes
@@ -22,7 +22,7 @@ from nova_rt import spelling
 
 
 class Refusal(SphinxDirective):
-    """Shows the sentence; see the module."""
+    """Shows the sentence of a refusal; see the module."""
 
     option_spec = {  # noqa: RUF012
         'flavor': directives.unchanged,
@@ -35,9 +35,9 @@ class Refusal(SphinxDirective):
         hints = _pairs(self.options.get('hints', ''))
         try:
             _check(flavor, hints)
-        except reservation.InvalidReservationError as sentence:
+        except reservation.InvalidReservationError as exc:
             return [nodes.literal_block(
-                str(sentence), str(sentence), language='none',
+                str(exc), str(exc), language='none',
                 classes=['refusal'])]
         raise self.error(f'{self.options} is not refused')
 
@@ -48,7 +48,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _check(flavor: dict[str, str], hints: dict[str, str]) -> None:
-    """Check as nova_rt.api.checks does; hints none: the flavor alone."""
+    """Check as nova_rt.api.checks does: without hints, the flavor alone."""
     cap = next(option.default for option in conf.COMMON_OPTS
                if option.name == 'cap')
     spelling.check_hint_names(hints)

@@ -71,7 +71,7 @@ def test_the_api_has_our_filter_in_its_pipelines(ours):
 def written(dockerfile, path):
     """Return what a Dockerfile's printf writes to a file."""
     arguments, = re.findall(
-        rf"printf ((?:(?!printf).)*?) *\\\n *> {re.escape(path)}",
+        rf'printf ((?:(?!printf).)*?) *\\\n *> {re.escape(path)}',
         dockerfile, re.DOTALL)
     return subprocess.run(
         ('sh', '-c', f'printf {arguments}'), capture_output=True, text=True,

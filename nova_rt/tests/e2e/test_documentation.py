@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 
-from nova_rt.tests import documentation
+from nova_rt.testing import documentation
 from nova_rt.tests.e2e import driver
 from stack.services import libvirt
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from demo import shell
-from nova_rt.tests import documentation
+from nova_rt.testing import documentation
 
 GUIDE = 'doc/source/sizing/guide.rst'
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from nova_rt.tests import documentation
+from nova_rt.testing import documentation
 from nova_rt.tests.e2e import network
 from stack.services import neutron
 from tacker_rt.testing import packages

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Makefile and tools/prepare, on stand-ins for what they call."""
+"""The Makefile and tools/prepare, with stand-ins for the programs that they call."""
 
 import os
 import pathlib
@@ -8,15 +8,15 @@ import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[3]
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 class Tree:
-    """A tree with nothing but what is looked at."""
+    """A checkout with Makefile, tools/prepare and stand-ins for programs."""
 
     def __init__(self, path):
         self.path = path
-        self.told = path / 'told'
+        self.calls = path / 'calls'
         self.policy = path / 'policy-rc.d'
         (path / 'tools').mkdir()
         shutil.copy(ROOT / 'Makefile', path)
@@ -40,7 +40,7 @@ class Tree:
                 'HOME': str(self.path), 'PYTHON': str(self.path / 'bin/python'),
                 'PATH': f'{self.path}/bin:{os.environ["PATH"]}'})
 
-    def be_user(self, number):
+    def become(self, number):
         self.program('bin/id', f'#!/bin/sh\necho {number}\n')
 
 
@@ -51,17 +51,17 @@ def tree(tmp_path):
 
 @pytest.fixture
 def installing(tree):
-    """As root, on a machine that lacks a package which brings a service."""
-    tree.be_user(0)
+    """As root, on a machine without a package that brings a service."""
+    tree.become(0)
     tree.program('.venv/bin/bindep', '#!/bin/sh\necho service\n')
     tree.program('bin/apt-get', '#!/bin/sh\n'
-                 f'"{tree.policy}"; echo "$? $*" > "{tree.told}"\n')
+                 f'"{tree.policy}"; echo "$? $*" > "{tree.calls}"\n')
     return tree
 
 
 def test_no_service_of_an_installed_package_is_started(installing):
     assert installing.run('tools/prepare').returncode == 0
-    status, _, rest = installing.told.read_text().partition(' ')
+    status, _, rest = installing.calls.read_text().partition(' ')
     assert status == '101'
     assert rest.endswith('service\n')
     assert not installing.policy.exists()
@@ -71,20 +71,20 @@ def test_a_machines_own_policy_on_services_is_left_as_it_is(installing):
     own = '#!/bin/sh\nexit 104\n'
     installing.program('policy-rc.d', own)
     assert installing.run('tools/prepare').returncode == 0
-    assert installing.told.read_text().startswith('104 ')
+    assert installing.calls.read_text().startswith('104 ')
     assert installing.policy.read_text() == own
 
 
 def test_the_checkout_of_another_user_is_trusted_once(tree):
-    tree.be_user(tree.path.stat().st_uid + 1)
+    tree.become(tree.path.stat().st_uid + 1)
     for _ in range(2):
         assert tree.run('tools/prepare').returncode == 0
     assert tree.run('git', 'config', '--global', '--get-all',
                     'safe.directory').stdout == f'{tree.path}\n'
 
 
-def test_nothing_is_said_to_git_of_ones_own_checkout(tree):
-    tree.be_user(tree.path.stat().st_uid)
+def test_git_needs_no_configuration_for_ones_own_checkout(tree):
+    tree.become(tree.path.stat().st_uid)
     assert tree.run('tools/prepare').returncode == 0
     assert not (tree.path / '.gitconfig').exists()
 
@@ -94,10 +94,10 @@ def test_nothing_is_said_to_git_of_ones_own_checkout(tree):
     (0, 'hcbs', ['stack', 'guest']), (1000, 'auto', [])])
 def test_the_demo_needs_no_services_where_it_is_embedded(
         tree, user, mode, profiles):
-    tree.be_user(user)
-    tree.program('tools/prepare', f'#!/bin/sh\necho "$@" > "{tree.told}"\n')
+    tree.become(user)
+    tree.program('tools/prepare', f'#!/bin/sh\necho "$@" > "{tree.calls}"\n')
     assert tree.run('make', 'demo', f'MODE={mode}').returncode == 0
-    assert tree.told.read_text().split() == profiles
+    assert tree.calls.read_text().split() == profiles
 
 
 def test_no_wheel_is_left_of_those_built_before(tree):
@@ -110,7 +110,7 @@ def test_no_wheel_is_left_of_those_built_before(tree):
 
 @pytest.fixture
 def running(tree):
-    """A tree in which two stacks run."""
+    """Records of two stacks that run in the tree."""
     sites = [tree.path / 'run' / name / 'site.json' for name in 'ab']
     for site in sites:
         site.parent.mkdir(parents=True)
@@ -125,7 +125,7 @@ def test_clean_keeps_the_record_of_a_stack_that_does_not_stop(tree, running):
     assert all(site.exists() for site in running)
 
 
-def test_clean_says_what_it_lacks_to_stop_a_stack(tree, running):
+def test_clean_says_what_is_missing_to_stop_a_stack(tree, running):
     done = tree.run('make', 'clean')
     assert done.returncode
     assert 'run/a is stopped by .tox/nova, which is missing' in done.stderr
@@ -134,9 +134,9 @@ def test_clean_says_what_it_lacks_to_stop_a_stack(tree, running):
 
 def test_clean_stops_what_runs_and_removes_the_rest(tree, running):
     tree.program('.tox/nova/bin/python',
-                 f'#!/bin/sh\necho "$*" >> "{tree.told}"\n')
+                 f'#!/bin/sh\necho "$*" >> "{tree.calls}"\n')
     assert tree.run('make', 'clean').returncode == 0
-    assert [line.split()[-2:] for line in tree.told.read_text().splitlines()
+    assert [line.split()[-2:] for line in tree.calls.read_text().splitlines()
             ] == [['run/a', 'down'], ['run/b', 'down']]
     assert not (tree.path / 'run').exists()
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No command stands in the documentation that nobody has typed."""
+"""Every command in the documentation is run by a test, or has a reason why not."""
 
 import itertools
 
 import pytest
 
-from nova_rt.tests import documentation
+from nova_rt.testing import documentation
 
 COMMANDS = list(itertools.chain.from_iterable(
     map(documentation.commands, documentation.pages())))
@@ -33,7 +33,8 @@ def test_commands_stand_in_console_blocks_alone(page):
     marked = [line for line in text.splitlines()
               if line.lstrip().startswith('$ ')]
     assert len(marked) == len(
-        [each for each in COMMANDS if each.page == page and not each.operator])
+        [command for command in COMMANDS
+         if command.page == page and not command.operator])
 
 
 @pytest.mark.parametrize(('page', 'start', 'typed'), [
@@ -41,8 +42,8 @@ def test_commands_stand_in_console_blocks_alone(page):
     ('doc/source/sizing/guide.rst', 'nova-rt-plan size --name sip', 0),
 ])
 def test_a_command_prints_what_the_page_shows(tmp_path, page, start, typed):
-    command, = (each for each in documentation.commands(page)
-                if each.text.startswith(start))
+    command, = (command for command in documentation.commands(page)
+                if command.text.startswith(start))
     answer, shown = command.output[:typed], command.output[typed:]
     printed = documentation.Reader(tmp_path).type(
         command, answer=''.join(f'{line}\n' for line in answer))

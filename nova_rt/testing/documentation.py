@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands in the documentation, typed as they stand there.
+"""The commands in the documentation, run as they are written there.
 
-What follows ``$`` is typed by a user, what follows ``#`` by the operator.
+A user types what follows ``$``, the operator what follows ``#``.
 """
 
 from collections.abc import Callable
@@ -17,14 +17,14 @@ from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).parents[2]
 
-# Pages whose commands are typed, and the tests that do so.
+# Pages whose commands are run, and the tests that run them.
 CLOUD = 'nova_rt/tests/e2e/test_documentation.py'
 MANO = 'tacker_rt/tests/e2e/test_documentation.py'
 TYPED = {
     'README.rst': CLOUD,
     'doc/source/mano/deploy.rst': MANO,
     'doc/source/mano/descriptors.rst':
-        'nova_rt/tests/unit/test_documentation.py',
+        'doc/tests/test_documentation.py',
     'doc/source/operator/audit.rst': CLOUD,
     'doc/source/operator/changes.rst': CLOUD,
     'doc/source/operator/install.rst': CLOUD,
@@ -39,26 +39,26 @@ TYPED = {
     'doc/source/user/reservations.rst': CLOUD,
 }
 
-# Commands, by how they begin, that no test types, and why.
+# Commands that no test runs, by their beginnings, and why not.
 NOT_TYPED = {
-    'apt-get install': 'tools/prepare installs the same by bindep.txt',
+    'apt-get install': 'tools/prepare installs the packages of bindep.txt',
     'git clone': 'the tests are in the clone',
-    'pip install': 'tox installs the same from the same directory',
-    'make demo': 'takes minutes; the end-to-end tests do what it does',
+    'pip install': 'tox installs the same directory',
+    'make demo': 'takes minutes; the end-to-end tests do the same',
     '.tox/nova/bin/pytest': 'this is how the tests run',
-    '.tox/nova/bin/python -m stack': 'doc/source/stack.rst has the same',
+    '.tox/nova/bin/python -m stack': 'doc/source/stack.rst has the same command',
     'eval "$(.tox/nova/bin/python -m stack':
-        'doc/source/stack.rst has the same',
-    '.tox/nova/bin/openstack': 'doc/source/stack.rst has the same',
+        'doc/source/stack.rst has the same command',
+    '.tox/nova/bin/openstack': 'doc/source/stack.rst has the same command',
     'make test-kernel': 'make test calls it',
     'make test-guest': 'it is a test',
     'FULL=1': 'takes hours',
     "ONLY='ours 2 v1' make test-kernel": 'make test calls it with ONLY=1cpu',
     'python -m stack --run-dir run/stack up': 'the tests start it so',
     'python -m stack --run-dir run/stack down': 'the tests end it so',
-    'xzcat /usr/src/linux-config': 'for the next command',
+    'xzcat /usr/src/linux-config': 'prepares the next command',
     'kernel/build deb': 'takes an hour',
-    'make experiments': 'takes long; make test runs small versions of them',
+    'make experiments': 'takes hours; make test runs small versions',
     'dpkg -i': 'would change the machine',
     'reboot': 'would change the machine',
     'cp /usr/local/share/nova-rt/systemd':
@@ -71,19 +71,19 @@ NOT_TYPED = {
     'cp -r kolla/ansible/config': 'kolla/tests/test_ansible.py reads these',
     'cp kolla/ansible/globals.d': 'kolla/tests/test_ansible.py reads these',
     'tempest run': 'make test-tempest runs it',
-    'echo 900000 1000000 >': 'of a kernel with hcbs-max; the stand-in has it',
-    'echo 1000000 >': 'of a kernel with hcbs-list; the stand-in has it',
-    'echo 900000 >': 'of a kernel with hcbs-list; the stand-in has it',
+    'echo 900000 1000000 >': 'needs a kernel with hcbs-max; the stand-in covers it',
+    'echo 1000000 >': 'needs a kernel with hcbs-list; the stand-in covers it',
+    'echo 900000 >': 'needs a kernel with hcbs-list; the stand-in covers it',
 }
 
 
 class Command(NamedTuple):
     """One command of a page.
 
-    :ivar line: where it begins, from 1.
-    :ivar operator: whether it is typed by the operator.
-    :ivar text: on one line, without prompt.
-    :ivar output: what the page shows after it.
+    :ivar line: number of its first line, from 1.
+    :ivar operator: whether the operator types it.
+    :ivar text: the command on one line, without prompt.
+    :ivar output: the lines that the page shows after it.
     """
 
     page: str
@@ -94,14 +94,14 @@ class Command(NamedTuple):
 
     @property
     def is_typed(self) -> bool:
-        """Whether it is among those that tests type."""
+        """Whether a test runs it."""
         return not self.text.startswith(tuple(NOT_TYPED))
 
 
 def pages() -> list[str]:
-    """Return all pages, relative to the top."""
-    found = [*ROOT.glob('*.rst'), *(ROOT / 'doc' / 'source').rglob('*.rst')]
-    return sorted(str(path.relative_to(ROOT)) for path in found)
+    """Return the paths of all pages, relative to the repository."""
+    paths = [*ROOT.glob('*.rst'), *(ROOT / 'doc' / 'source').rglob('*.rst')]
+    return sorted(str(path.relative_to(ROOT)) for path in paths)
 
 
 def commands(page: str) -> list[Command]:
@@ -111,17 +111,16 @@ def commands(page: str) -> list[Command]:
 
 
 def blocks(page: str, language: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number before each code block, and its lines unindented.
-    """
+    """Yield each code block: the number of its directive's line, its lines."""
     lines = (ROOT / page).read_text().splitlines()
     for number, line in enumerate(lines, 1):
         directive = re.match(rf'( *)\.\. code-block:: {language}$', line)
         if directive:
             block = []
-            for each in lines[number:]:
-                if each and not each.startswith(directive[1] + '   '):
+            for content in lines[number:]:
+                if content and not content.startswith(directive[1] + '   '):
                     break
-                block.append(each)
+                block.append(content)
             yield number, textwrap.dedent('\n'.join(block)).splitlines()
 
 
@@ -144,15 +143,15 @@ def _in_block(page: str, start: int, block: list[str]) -> Iterator[Command]:
 
 
 class Reader:
-    """Who types the commands of a page, in a terminal for each of two roles.
+    """Runs the commands of a page, with one environment for each role.
 
-    :param directory: where it is done.
-    :param user: the user's variables of the environment.
-    :param operator: those of the operator.
-    :param names: what stands for the names in capitals; a function is called
-        when the name is met.
-    :param wrap: makes the arguments that run another command of what they run;
-        for a terminal that is not simply here.
+    :param directory: the working directory.
+    :param user: environment variables of the user.
+    :param operator: environment variables of the operator.
+    :param names: values of the page's placeholders; a function is called when
+        its placeholder is reached.
+    :param wrap: turns a command's words into those that run it elsewhere, for
+        example in another namespace.
     """
 
     def __init__(self, directory: pathlib.Path,
@@ -171,11 +170,11 @@ class Reader:
 
     def read(self, page: str, fails: tuple[str, ...] = (),
              answers: Mapping[str, str] | None = None) -> None:
-        """Type all commands of a page that can be typed here.
+        """Run those commands of a page that tests run.
 
-        :param fails: how commands begin that end with another status than 0.
-        :param answers: what is typed into commands, by how they begin.
-        :raises AssertionError: if one does not end as it should.
+        :param fails: beginnings of commands that must fail.
+        :param answers: standard input of commands, by their beginnings.
+        :raises AssertionError: if a command succeeds or fails unexpectedly.
         """
         for command in commands(page):
             if command.is_typed:
@@ -186,16 +185,16 @@ class Reader:
 
     def type(self, command: Command, fails: bool = False,
              answer: str = '') -> str:
-        """Type one command and return what it prints.
+        """Run one command and return its standard output.
 
-        :param fails: whether it ends with another status than 0.
-        :param answer: what is typed while it runs.
-        :raises AssertionError: if it does not end as it should.
+        :param fails: whether it must fail.
+        :param answer: its standard input.
+        :raises AssertionError: if it succeeds or fails unexpectedly.
         """
         text = self._named(command.text)
         kept = self._directory / '.environment'
         environment = self._environments[command.operator]
-        # What wraps it may begin in another directory.
+        # The wrapping command may change the directory.
         done = subprocess.run(
             self._wrap('bash', '-c',
                        f'cd {environment["PWD"]}\n{text}\n'
@@ -206,8 +205,8 @@ class Reader:
         assert (done.returncode != 0) == fails, (
             f'{where}\n{done.returncode}\n{done.stdout}{done.stderr}')
         self._environments[command.operator] = dict(
-            each.split('=', 1)
-            for each in kept.read_text().split('\0') if each)
+            variable.split('=', 1)
+            for variable in kept.read_text().split('\0') if variable)
         return done.stdout
 
     def _named(self, text: str) -> str:
@@ -220,7 +219,7 @@ class Reader:
 
 
 def _outside() -> dict[str, str]:
-    """Return this process's environment, with our commands in the path."""
+    """Return this process's environment, with our programs in the path."""
     kept = {key: value for key, value in os.environ.items()
             if not key.startswith('OS_')}
     packages = os.pathsep.join((str(ROOT), kept.get('PYTHONPATH', '')))

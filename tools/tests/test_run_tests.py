@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/run-tests: background builds of kernels, interruption, running out of time."""
+
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def until(condition, what):
+    """Wait until a condition holds.
+
+    :raises TimeoutError: if it does not hold within a minute.
+    """
+    deadline = time.monotonic() + 60
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f'Not within a minute: {what}')
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def run_tests():
+    loader = importlib.machinery.SourceFileLoader(
+        'run_tests', str(ROOT / 'tools/run-tests'))
+    module = importlib.util.module_from_spec(
+        importlib.util.spec_from_loader('run_tests', loader))
+    loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def built(run_tests, tmp_path, monkeypatch):
+    """Path of the file in which a stand-in for kernel/build notes its calls."""
+    build = tmp_path / 'kernel' / 'build'
+    build.parent.mkdir()
+    build.write_text('#!/bin/sh\n'
+                     'echo "$1 $$ $(chrt -p $$ | head -1)" >> built\n'
+                     '[ "$1" != node ] || exec sleep 1000\n')
+    build.chmod(0o755)
+    monkeypatch.setattr(run_tests, 'ROOT', tmp_path)
+    return tmp_path / 'built'
+
+
+def test_kernels_are_built_from_idle_time_until_the_tests_end(
+        run_tests, built):
+    with run_tests.kernels_built(['pep8', 'kernel', 'guest']):
+        until(lambda: built.exists() and 'node' in built.read_text(),
+              'the last is being built')
+        lines = [line.split() for line in built.read_text().splitlines()]
+    assert [line[0] for line in lines] == ['hcbs', 'stock', 'node']
+    assert {line[-1] for line in lines} == {'SCHED_IDLE'}
+    until(lambda: not pathlib.Path('/proc', lines[-1][1]).exists(),
+          'the build has ended')
+
+
+def test_no_kernel_is_built_that_no_environment_needs(run_tests, built):
+    with run_tests.kernels_built(['pep8', 'unit']):
+        pass
+    assert not built.exists()
+
+
+@pytest.fixture
+def testing(tmp_path):
+    """tools/run-tests while it runs, with a stand-in for tox that cleans up."""
+    tools, programs = tmp_path / 'tools', tmp_path / 'bin'
+    for folder in (tools, programs):
+        folder.mkdir()
+    shutil.copy(ROOT / 'tools/run-tests', tools)
+    (programs / 'python').symlink_to(sys.executable)
+    (programs / 'tox').write_text(STAND_IN.format(sys.executable))
+    (programs / 'tox').chmod(0o755)
+    process = subprocess.Popen(
+        (programs / 'python', tools / 'run-tests', 'unit'), cwd=tmp_path,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True)
+    until((tmp_path / 'started').exists, 'tox runs')
+    yield process
+    process.kill()
+    process.communicate()
+
+
+STAND_IN = """#!{}
+import pathlib, signal, time
+
+def clean_up(number, frame):
+    time.sleep(1)  # longer than Popen.wait() waits after Ctrl-C
+    pathlib.Path('cleaned-up').touch()
+    raise SystemExit(1)
+
+signal.signal(signal.SIGINT, clean_up)
+pathlib.Path('started').touch()
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize('interrupt', [
+    lambda process: process.terminate(),
+    lambda process: os.killpg(process.pid, signal.SIGINT)],
+    ids=['as CI cancels it', 'with Ctrl-C'])
+def test_interrupted_tests_have_cleaned_up_before_the_status_is_130(
+        testing, tmp_path, interrupt):
+    interrupt(testing)
+    _, errors = testing.communicate(timeout=30)
+    assert testing.returncode == 130
+    assert errors == 'Interrupted.\n'
+    assert (tmp_path / 'cleaned-up').exists()
+
+
+def test_tests_that_are_out_of_time_clean_up(
+        run_tests, tmp_path, monkeypatch):
+    tox = tmp_path / 'tox'
+    tox.write_text(STAND_IN.format(sys.executable))
+    tox.chmod(0o755)
+    monkeypatch.setattr(run_tests, 'ROOT', tmp_path)
+    monkeypatch.setattr(run_tests.sys, 'executable', str(tmp_path / 'python'))
+
+    def out_of_time(self, timeout=None):
+        if timeout is None:
+            return wait(self, 30)
+        until((tmp_path / 'started').exists, 'tox runs')
+        raise subprocess.TimeoutExpired('tox', timeout)
+    wait = subprocess.Popen.wait
+    monkeypatch.setattr(subprocess.Popen, 'wait', out_of_time)
+    assert run_tests.run('unit', 0) == 124
+    assert (tmp_path / 'cleaned-up').exists()
