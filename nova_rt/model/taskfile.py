@@ -15,7 +15,7 @@ from nova_rt.model import tasks as tasks_
 _TIME = re.compile(r'(wcet|period|deadline)(?:_(us|ms|s))?')
 _STAGE = ('name', 'arrival_rate', 'processing_us', 'delay_us',
           'network_mbps', 'request_bytes')
-# More text than a thousand tasks need.
+# More than a thousand tasks need.
 MAX_BYTES = 1_000_000
 
 
@@ -49,10 +49,18 @@ def read_stages(path: str) -> list[tuple[str, queueing.Service]]:
 def service(arrival_rate: Any, processing_us: Any, delay_us: Any = 0,
             network_mbps: Any = None,
             request_bytes: Any = None) -> queueing.Service:
-    """Return a service from numbers in the units that people use."""
+    """Return a service from numbers in the units that people use.
+
+    :param arrival_rate: requests per s
+    :param processing_us: mean processing time on a whole pCPU
+    :param delay_us: one-way network delay
+    :param network_mbps: network bandwidth; None if it does not matter
+    :param request_bytes: mean request size; None if it does not matter
+    :raises checks.ModelError: if these are invalid
+    """
     if (network_mbps is None) != (request_bytes is None):
         raise checks.ModelError('The network bandwidth and the mean request '
-                                'size are of use only together: give both.')
+                                'size only make sense together: give both.')
     transmits = None if network_mbps is None else queueing.transmission_rate(
         checks.positive('The network bandwidth', network_mbps) * 1e6,
         request_bytes)
@@ -86,9 +94,9 @@ def _text(path: str) -> str:
     try:
         with open(path, 'rb') as stream:
             raw = stream.read(MAX_BYTES + 1)
-    except OSError as error:
+    except OSError as exc:
         raise checks.ModelError(
-            f'{path} cannot be read: {error.strerror}.') from None
+            f'{path} cannot be read: {exc.strerror}.') from None
     if len(raw) > MAX_BYTES:
         raise checks.ModelError(f'{path} is larger than {MAX_BYTES} bytes.')
     try:
@@ -100,8 +108,8 @@ def _text(path: str) -> str:
 def _csv(text: str) -> list[dict[str, Any]]:
     try:
         rows = list(csv.DictReader(text.splitlines(), skipinitialspace=True))
-    except csv.Error as error:
-        raise checks.ModelError(f'The CSV is broken: {error}.') from None
+    except csv.Error as exc:
+        raise checks.ModelError(f'The CSV is broken: {exc}.') from None
     for number, row in enumerate(rows, 2):
         if None in row:
             raise checks.ModelError(
@@ -114,10 +122,10 @@ def _yaml(path: str, text: str) -> Any:
     import yaml
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        where = getattr(error, 'problem_mark', None)
-        line = f' at line {where.line + 1}' if where else ''
-        raise checks.ModelError(f'{path} is not YAML{line}.') from None
+    except (yaml.YAMLError, ValueError, RecursionError) as exc:
+        mark = getattr(exc, 'problem_mark', None)
+        line = f' at line {mark.line + 1}' if mark else ''
+        raise checks.ModelError(f'{path} is not valid YAML{line}.') from None
 
 
 def _task(row: Mapping[str, Any], default: str) -> tasks_.Task:

@@ -189,8 +189,8 @@ def test_rows_of_different_columns_share_a_table(capsys, tmp_path):
 BAD_FILES = [
     ('none.csv', None, 'No such file'),
     ('tasks.txt', 'wcet', 'ends in none'),
-    ('a.yaml', '', 'no list'), ('a.yaml', '{', 'not YAML at line'),
-    ('a.yaml', '[' * 5000, 'not YAML'), ('a.yaml', '- 5', 'Entry 1'),
+    ('a.yaml', '', 'no list'), ('a.yaml', '{', 'not valid YAML at line'),
+    ('a.yaml', '[' * 5000, 'not valid YAML'), ('a.yaml', '- 5', 'Entry 1'),
     ('a.yaml', 'tasks: 7', 'no list'), ('a.yaml', '- {1: 2}', 'Entry 1'),
     ('a.yaml', '- {wcet: 1}', 'no period'),
     ('a.yaml', '- {period: 1}', 'no wcet'),

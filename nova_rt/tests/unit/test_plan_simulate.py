@@ -63,7 +63,7 @@ def test_a_removal_makes_room_and_says_where(ask):
 def test_reservations_spread_over_hosts(ask):
     answers = ask([add('c1', 60), add('c2', 60), add('c3', 60)],
                   '--pcpus', '1', '--hosts', '2')
-    assert [each.get('host') for each in answers] == ['host0', 'host1', None]
+    assert [answer.get('host') for answer in answers] == ['host0', 'host1', None]
 
 
 @pytest.mark.parametrize(('policy', 'pcpus'), [

@@ -24,13 +24,13 @@ def test_the_least_bandwidth_meets_the_target_and_less_does_not(
     service = queueing.Service(
         arrival, service_rate, 0.001, 2 * arrival if network else None)
     target = sizing.Target(1.0, level)
-    best = target.reached(service, 0.95, bound)
+    best = target.response_time(service, 0.95, bound)
     target = sizing.Target(best * room, level)
     found = sizing.least_bandwidth(service, target, bound=bound)
-    assert target.reached(service, found, bound) <= target.deadline_s
+    assert target.response_time(service, found, bound) <= target.deadline_s
     less = found * (1 - 1e-6)
     if service_rate * less > arrival:
-        assert target.reached(service, less, bound) > target.deadline_s
+        assert target.response_time(service, less, bound) > target.deadline_s
     if bound and level is not None:
         assert found >= sizing.least_bandwidth(service, target) - 1e-12
 
@@ -79,13 +79,13 @@ def grid_share(services, target):
     start = one.arrival_rate / one.processing_rate
     for first in np.linspace(start + 1e-4, 0.95, 300):
         low, high = other.arrival_rate / other.processing_rate, 0.95
-        if chain.reached(services, [first, high],
+        if chain.response_time(services, [first, high],
                          target.level) > target.deadline_s:
             continue
         for _ in range(40):
             middle = (low + high) / 2
             if (other.processing_rate * middle > other.arrival_rate and
-                    chain.reached(services, [first, middle], target.level)
+                    chain.response_time(services, [first, middle], target.level)
                     <= target.deadline_s):
                 high = middle
             else:
@@ -130,7 +130,7 @@ def test_a_chain_is_random_queues_in_a_row():
         ends = cbs_queue.departures(ends, source.exponential(
             1 / (service.processing_rate * 0.5), number))
     assert np.quantile(ends - sent, 0.99) == pytest.approx(
-        chain.reached(services, [0.5] * 3, 0.99), rel=0.04)
+        chain.response_time(services, [0.5] * 3, 0.99), rel=0.04)
 
 
 def test_the_formula_is_good_where_the_period_is_short():
