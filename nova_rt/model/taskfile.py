@@ -15,6 +15,8 @@ from nova_rt.model import tasks as tasks_
 _TIME = re.compile(r'(wcet|period|deadline)(?:_(us|ms|s))?')
 _STAGE = ('name', 'arrival_rate', 'processing_us', 'delay_us',
           'network_mbps', 'request_bytes')
+# YAML has no types: what a row holds is checked where it is used.
+_Row = Mapping[str, Any]
 # More than a thousand tasks need.
 MAX_BYTES = 1_000_000
 
@@ -46,9 +48,9 @@ def read_stages(path: str) -> list[tuple[str, queueing.Service]]:
             for number, row in enumerate(_rows(path, 'stages'), 1)]
 
 
-def service(arrival_rate: Any, processing_us: Any, delay_us: Any = 0,
-            network_mbps: Any = None,
-            request_bytes: Any = None) -> queueing.Service:
+def service(arrival_rate: float, processing_us: float, delay_us: float = 0,
+            network_mbps: float | None = None,
+            request_bytes: float | None = None) -> queueing.Service:
     """Return a service from numbers in the units that people use.
 
     :param arrival_rate: requests per s
@@ -61,16 +63,18 @@ def service(arrival_rate: Any, processing_us: Any, delay_us: Any = 0,
     if (network_mbps is None) != (request_bytes is None):
         raise checks.ModelError('The network bandwidth and the mean request '
                                 'size only make sense together: give both.')
-    transmits = None if network_mbps is None else queueing.transmission_rate(
-        checks.positive('The network bandwidth', network_mbps) * 1e6,
-        request_bytes)
+    transmits = None
+    if network_mbps is not None and request_bytes is not None:
+        transmits = queueing.transmission_rate(
+            checks.positive('The network bandwidth', network_mbps) * 1e6,
+            request_bytes)
     return queueing.Service(
         arrival_rate,
         1e6 / checks.positive('The processing time', processing_us),
         checks.not_negative('The network delay', delay_us) / 1e6, transmits)
 
 
-def _rows(path: str, key: str) -> list[Mapping[str, Any]]:
+def _rows(path: str, key: str) -> list[_Row]:
     suffix = pathlib.Path(path).suffix.lower()
     if suffix not in ('.csv', '.yaml', '.yml', '.json'):
         raise checks.ModelError(
@@ -105,7 +109,7 @@ def _text(path: str) -> str:
         raise checks.ModelError(f'{path} is not UTF-8 text.') from None
 
 
-def _csv(text: str) -> list[dict[str, Any]]:
+def _csv(text: str) -> list[_Row]:
     try:
         rows = list(csv.DictReader(text.splitlines(), skipinitialspace=True))
     except csv.Error as exc:
@@ -128,7 +132,7 @@ def _yaml(path: str, text: str) -> Any:
         raise checks.ModelError(f'{path} is not valid YAML{line}.') from None
 
 
-def _task(row: Mapping[str, Any], default: str) -> tasks_.Task:
+def _task(row: _Row, default: str) -> tasks_.Task:
     name = str(row.get('name', '') or default)
     times: dict[str, int] = {}
     for field, value in row.items():
@@ -151,7 +155,7 @@ def _task(row: Mapping[str, Any], default: str) -> tasks_.Task:
                        times.get('deadline', 0), name)
 
 
-def _stage(row: Mapping[str, Any],
+def _stage(row: _Row,
            number: int) -> tuple[str, queueing.Service]:
     name = str(row.get('name', f'stage{number}'))
     for field in row:
