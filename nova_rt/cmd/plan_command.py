@@ -32,18 +32,28 @@ class Command(command.Command):
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Answer; return the exit status."""
         try:
-            return super().run(parsed_args)
+            status = super().run(parsed_args)
+            # Here, since nobody catches what fails when Python ends.
+            print(end='', flush=True)
+            return status
         except errors.NovaRTError as exc:
             return _refuse(str(exc))
         except BrokenPipeError:
-            # The reader has seen enough; keep Python from flushing more.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            # The reader has seen enough.
+            _discard_output()
             return 0
         except OSError as exc:
-            return _refuse(f'{exc.filename}: {exc.strerror}.')
+            if exc.filename is None:
+                _discard_output()
+            return _refuse(f'{exc.filename or "The output"}: {exc.strerror}.')
         except ModuleNotFoundError as exc:
             return _refuse(f'This needs the Python package {exc.name}: '
                            "install 'nova-rt[plan]'.")
+
+
+def _discard_output() -> None:
+    # Python would try to write the rest again when it ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse(sentence: str) -> int:

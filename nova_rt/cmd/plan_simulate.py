@@ -19,6 +19,10 @@ Answer = dict[str, str | bool | list[int]]
 _Operation = dict[str, object]
 
 
+class ClosedInputError(errors.NovaRTError):
+    """There is no standard input; the message is a sentence."""
+
+
 class _BadLineError(errors.NovaRTError):
     """A line asks for nothing that can be done; the message is a sentence."""
 
@@ -39,7 +43,13 @@ class Simulate(plan_command.Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Answer standard input line by line on standard output."""
+        """Answer standard input line by line on standard output.
+
+        :raises ClosedInputError: if there is no standard input
+        """
+        if sys.stdin is None:
+            raise ClosedInputError('Standard input is closed: give it JSON '
+                                   'lines.')
         cloud = fleet.Fleet(
             plan_options.empty_hosts(parsed_args), parsed_args.policy)
         if isinstance(sys.stdout, io.TextIOWrapper):

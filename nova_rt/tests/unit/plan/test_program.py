@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import importlib.metadata
+import os
 import subprocess
 import sys
 
@@ -109,3 +110,29 @@ def test_an_unexpected_error_keeps_its_traceback(monkeypatch, caplog):
     assert plan.main(['capacity', '--pcpus', '4', '--runtime-us', '50',
                       '--period-us', '100']) == 1
     assert 'Traceback' in caplog.text
+
+
+CAPACITY = 'capacity --pcpus 2 --runtime-us 50 --period-us 100'
+
+
+@pytest.mark.parametrize(('words', 'sentence'), [
+    (f'{CAPACITY} >/dev/full', 'The output: No space left on device.'),
+    ('simulate --pcpus 2 >/dev/full', 'The output: No space left on device.'),
+    ('simulate --pcpus 2 <&-',
+     'Standard input is closed: give it JSON lines.')])
+@pytest.mark.parametrize('buffered', ['', '1'])
+def test_a_full_disk_or_closed_input_gets_a_sentence(
+        words, sentence, buffered):
+    done = subprocess.run(
+        f'{sys.executable} -m nova_rt.cmd.plan {words}', shell=True,
+        capture_output=True, text=True, input='nonsense\n',
+        env={**os.environ, 'PYTHONUNBUFFERED': buffered})
+    assert done.stderr == f'nova-rt-plan: {sentence}\n'
+    assert done.returncode == 2
+
+
+def test_nobody_reads_the_answer_of_a_closed_output():
+    done = subprocess.run(
+        f'{sys.executable} -m nova_rt.cmd.plan {CAPACITY} >&-', shell=True,
+        capture_output=True, text=True, check=True)
+    assert done.stderr == ''
