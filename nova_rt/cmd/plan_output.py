@@ -11,6 +11,7 @@ import sys
 from typing import TypeVar
 
 from nova_rt import reservation
+from nova_rt import wording
 
 Value = str | int | float | None
 FlatRow = dict[str, Value]
@@ -69,7 +70,8 @@ def _cell(value: object) -> str:
         return '-'
     if isinstance(value, bool):
         return 'yes' if value else 'no'
-    return f'{value:.6g}' if isinstance(value, float) else str(value)
+    return (wording.rounded(value) if isinstance(value, float)
+            else str(value))
 
 
 def _align(lines: Sequence[Sequence[str]]) -> None:

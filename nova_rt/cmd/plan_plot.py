@@ -10,6 +10,7 @@ from typing import Any
 from typing import TYPE_CHECKING
 
 from nova_rt import fleet
+from nova_rt import wording
 from nova_rt.cmd import plan_command
 from nova_rt.cmd import plan_options
 from nova_rt.cmd import plan_output
@@ -157,8 +158,10 @@ class Schedule(Picture):
             servers, tasks, tasks_.deadline_monotonic(tasks))
         outcome = simulator.simulate([group], length, load, trace=True)
         return gantt.draw(outcome, tasks, len(load), (
-            f'{len(tasks)} tasks in {resource.runtime_us / 1000:g} ms every '
-            f'{resource.period_us / 1000:g} ms on {resource.vcpus} vCPUs'))
+            f'{wording.counted(len(tasks), "task")} in '
+            f'{resource.runtime_us / 1000:g} ms every '
+            f'{resource.period_us / 1000:g} ms on '
+            f'{wording.counted(resource.vcpus, "vCPU")}'))
 
 
 class Host(Picture):

@@ -5,6 +5,7 @@ import argparse
 from collections.abc import Sequence
 from fractions import Fraction
 
+from nova_rt import wording
 from nova_rt.model import checks
 from nova_rt.model import supply
 from nova_rt.model import synthesis
@@ -54,8 +55,9 @@ def least(tasks: Sequence[tasks_.Task], scheduler: str,
             tasks, period, options.vcpus, scheduler, cap, overhead_us))]
     if not sufficient:
         raise checks.ModelError(
-            f'No reservation of {options.vcpus} vCPUs and {float(cap):g} of '
-            'each suffices: try more vCPUs or a shorter period.')
+            f'No reservation of {wording.counted(options.vcpus, "vCPU")} and '
+            f'{float(cap):g} of each suffices: try more vCPUs or a shorter '
+            'period.')
     return min(sufficient,
                key=lambda synthesised: synthesised.resource.bandwidth)
 

@@ -7,6 +7,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from nova_rt import wording
 from nova_rt.cmd import plan_command
 from nova_rt.cmd import plan_options
 from nova_rt.cmd import plan_output
@@ -106,7 +107,8 @@ def _row(options: argparse.Namespace, target: sizing.Target, name: str,
     from nova_rt.model import queueing
     from nova_rt.model import sizing
 
-    overhead = 2 * options.switch_us
+    overhead = 2 * checks.not_negative(
+        'The cost of a context switch', options.switch_us)
     period = options.period_us or sizing.period_for(service, overhead)
     wanted = sizing.reserve(bandwidth, period, overhead, options.cap)
     level = target.level or 0.99
@@ -151,7 +153,8 @@ def _simulate(service: queueing.Service, wanted: reservation.Reservation,
         # A sample of this size wavers by some percent.
         row['simulated_verdict'] = (
             'meets the target' if reached <= 1.05 * target.deadline_s else
-            f'misses the target by {1e6 * (reached - target.deadline_s):.4g} '
-            'us: the period is long against the processing time, so lower '
+            'misses the target by '
+            f'{wording.rounded(1e6 * (reached - target.deadline_s), 4)} µs: '
+            'the period is long against the processing time, so lower '
             'it or ask for a shorter deadline')
     return row

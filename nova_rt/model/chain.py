@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import dataclasses
 import math
 
+from nova_rt import wording
 from nova_rt.model import checks
 from nova_rt.model import phases
 from nova_rt.model import queueing
@@ -68,7 +69,9 @@ def split(services: Sequence[queueing.Service], target: sizing.Target,
     if best > target.deadline_s:
         raise checks.ModelError(
             f'Even {cap:g} of a pCPU for each stage reaches only '
-            f'{best * 1e6:.6g} µs, not {target.deadline_s * 1e6:.6g} µs.')
+            f'{wording.rounded(best * 1e6)} µs, not '
+            f'{wording.rounded(target.deadline_s * 1e6)} µs: allow more time '
+            'or make processing faster.')
     weights = [math.sqrt(service.processing_rate) for service in services]
     if target.level is not None and len(services) > 1:
         weights = _search_weights(services, target, most, weights)

@@ -6,6 +6,7 @@ import math
 
 from nova_rt import bandwidth as bandwidth_
 from nova_rt import reservation
+from nova_rt import wording
 from nova_rt.model import checks
 from nova_rt.model import periods
 from nova_rt.model import queueing
@@ -63,9 +64,10 @@ def least_bandwidth(service: queueing.Service, target: Target,
     best = target.response_time(service, min(cap, 1.0), bound)
     if best > target.deadline_s:
         raise checks.ModelError(
-            f'Even {cap:g} of a pCPU reaches only {best * 1e6:.6g} µs, not '
-            f'{target.deadline_s * 1e6:.6g} µs: allow more time, share the '
-            'requests among several servers, or make processing faster.')
+            f'Even {cap:g} of a pCPU reaches only '
+            f'{wording.rounded(best * 1e6)} µs, not '
+            f'{wording.rounded(target.deadline_s * 1e6)} µs: allow more time, '
+            'share the requests among several servers, or make processing faster.')
     low, high = least, cap
     while True:
         middle = (low + high) / 2

@@ -28,7 +28,7 @@ class Task:
     name: str = ''
 
     def __post_init__(self) -> None:
-        known = f' of task {self.name}' if self.name else ''
+        known = f' of {self.name}' if self.name else ''
         wcet = checks.time_us(f'The execution time{known}', self.wcet_us)
         period = checks.time_us(f'The period{known}', self.period_us)
         deadline = checks.time_us(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nova_rt import wording
 from nova_rt.model import edf
 from nova_rt.model import fixed_priority
 from nova_rt.model import supply
@@ -34,8 +35,9 @@ def draw(tasks: Sequence[tasks_.Task], resource: supply.Resource) -> Any:
           *_edf_demand(tasks, resource, earliest))
     drawn.suptitle(
         f'Θ = {resource.budget_us / 1000:g} ms every Π = '
-        f'{resource.period_us / 1000:g} ms on {resource.vcpus} vCPUs: '
-        f'bandwidth {float(resource.bandwidth):.3g}, utilisation '
+        f'{resource.period_us / 1000:g} ms on '
+        f'{wording.counted(resource.vcpus, "vCPU")}: bandwidth '
+        f'{float(resource.bandwidth):.3g}, utilisation '
         f'{float(tasks_.utilisation(tasks)):.3g}', x=0.01, ha='left',
         fontweight='bold', color=style.INK)
     return drawn

@@ -62,6 +62,12 @@ def test_one_scheduler_that_finds_nothing_does_not_hide_the_other(
     assert earliest['runtime_us'] < 10_000
 
 
+def test_a_single_vcpu_is_not_in_the_plural(small, capsys):
+    assert plan.main(['analyse', small, '--vcpus', '1', '--cap', '0.1',
+                      '--scheduler', 'fp']) == 2
+    assert 'No reservation of 1 vCPU and 0.1' in capsys.readouterr().err
+
+
 BAD_FILES = [
     ('none.csv', None, 'No such file'),
     ('tasks.txt', 'wcet', 'ends in none'),
@@ -78,7 +84,8 @@ BAD_FILES = [
     ('a.yaml', '- {wcet: -1, period: 9}', 'wcet of task 1'),
     ('a.yaml', '- {wcet: 0.5, period: 9}', 'finer than 1 µs'),
     ('a.yaml', '- {wcet: [1], period: 9}', 'number'),
-    ('a.yaml', '- {wcet: 10, period: 9}', 'longer than its deadline'),
+    ('a.yaml', '- {wcet: 10, period: 9}',
+     'The execution time of task 1, 10 µs, is longer than its deadline'),
     ('a.csv', '', 'no list'), ('a.csv', 'wcet,period\n1,2,3\n', 'Line 2'),
     ('a.csv', 'wcet,period\n1,\n', 'no period'),
     ('a.csv', 'wcet,period\nx,2\n', "'x'"),

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
+import re
+
 import numpy as np
 import pytest
 
+from nova_rt.cmd import plan
 from nova_rt.tests.unit.plan.cases import SERVICE
 from nova_rt.tests.unit.plan.cases import TARGET
 
@@ -23,6 +26,15 @@ def test_size_says_when_the_period_is_too_long_for_the_formula(ask):
     (row,) = ask('size', '--arrival-rate', '5000', '--processing-us', '100',
                  '--deadline-us', '1000', '--period-us', '20000')
     assert row['simulated_verdict'].startswith('misses the target')
+
+
+def test_no_time_is_written_with_an_exponent(capsys):
+    assert plan.main(['size', '--arrival-rate', '5000', '--processing-us',
+                      '100', '--deadline-us', '1000', '--period-us',
+                      '2000000']) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r'misses the target by \d{6} µs:', shown)
+    assert 'e+' not in shown
 
 
 def test_size_of_rare_requests_says_that_it_did_not_simulate(ask):
