@@ -78,7 +78,7 @@ def add_service(parser: argparse.ArgumentParser, required: bool) -> None:
              'mean processing time on a whole pCPU')):
         parser.add_argument(f'--{name}', type=number, metavar=metavar,
                             required=required, help=sentence)
-    parser.add_argument('--delay-us', type=number, default=0.0, metavar='US',
+    parser.add_argument('--delay-us', type=number, metavar='US',
                         help='one-way network delay (default: 0)')
     parser.add_argument('--network-mbps', type=number, metavar='MBPS',
                         help='network bandwidth, if it matters')

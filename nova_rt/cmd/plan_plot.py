@@ -72,7 +72,7 @@ class Response(Picture):
 
         service = taskfile.service(
             parsed_args.arrival_rate, parsed_args.processing_us,
-            parsed_args.delay_us, parsed_args.network_mbps,
+            parsed_args.delay_us or 0, parsed_args.network_mbps,
             parsed_args.request_bytes)
         target = None if parsed_args.deadline_us is None else sizing.Target(
             parsed_args.deadline_us / 1e6, parsed_args.percentile)

@@ -17,6 +17,8 @@ from nova_rt.cmd import plan_options
 
 Answer = dict[str, str | bool | list[int]]
 _Operation = dict[str, object]
+_NUMBERS = ('runtime_us', 'period_us', 'vcpus')
+_FIELDS = ('op', 'id', *_NUMBERS)
 
 
 class ClosedInputError(errors.NovaRTError):
@@ -107,12 +109,17 @@ def _carry_out(cloud: fleet.Fleet, operation: _Operation) -> Answer:
     if not isinstance(name, str) or not name:
         raise _BadLineError(
             f'The id is {_json(name)}: give a text that is not empty.')
+    for field in operation:
+        if field not in _FIELDS:
+            raise _BadLineError(
+                f'The field {_json(field)} is unknown: give '
+                f'{", ".join(_FIELDS)}.')
     if kind == 'remove':
         placed = cloud.remove(name)
     else:
         placed = cloud.add(name, reservation.Reservation(
             *(_number(operation, field)
-              for field in ('runtime_us', 'period_us', 'vcpus'))))
+              for field in _NUMBERS)))
     answer: Answer = {'host': placed.host, 'pcpus': list(placed.pcpus)}
     return answer | {'removed': True} if kind == 'remove' else answer
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from nova_rt.model import sizing
 
 REQUESTS = 50_000
+# What the file with the stages of a chain says of each.
+_OF_ONE_SERVICE = ('arrival_rate', 'processing_us', 'delay_us',
+                   'network_mbps', 'request_bytes', 'name')
 
 
 class Size(plan_command.Command):
@@ -52,7 +55,7 @@ class Size(plan_command.Command):
         plan_options.add_cap(parser)
         parser.add_argument('--no-simulation', action='store_true',
                             help='trust the formula')
-        parser.add_argument('--name', default='rt-service',
+        parser.add_argument('--name',
                             help='of the flavor (default: rt-service)')
         plan_output.add_format(parser)
         return parser
@@ -80,6 +83,11 @@ def _split(options: argparse.Namespace, target: sizing.Target
     if options.bound:
         raise checks.ModelError('Give --chain or --bound, not both: a chain '
                                 'is split by the exact percentiles.')
+    for option in _OF_ONE_SERVICE:
+        if getattr(options, option) is not None:
+            raise checks.ModelError(
+                f'Give --chain or --{option.replace("_", "-")}, not both: the '
+                'file describes every stage.')
     stages = taskfile.read_stages(options.chain)
     split = chain.split(
         [service for _, service in stages], target, options.cap)
@@ -92,13 +100,16 @@ def _size(options: argparse.Namespace, target: sizing.Target
     from nova_rt.model import sizing
     from nova_rt.model import taskfile
 
+    if options.name == '':
+        raise checks.ModelError('The name of the flavor is empty: give '
+                                'another, or leave --name out.')
     if options.arrival_rate is None or options.processing_us is None:
         raise checks.ModelError('Give --arrival-rate and --processing-us, or '
                                 '--chain.')
     service = taskfile.service(
-        options.arrival_rate, options.processing_us, options.delay_us,
+        options.arrival_rate, options.processing_us, options.delay_us or 0,
         options.network_mbps, options.request_bytes)
-    return options.name, service, sizing.least_bandwidth(
+    return options.name or 'rt-service', service, sizing.least_bandwidth(
         service, target, options.cap, options.bound)
 
 

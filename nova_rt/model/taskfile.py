@@ -157,7 +157,7 @@ def _task(row: _Row, default: str) -> tasks_.Task:
 
 def _stage(row: _Row,
            number: int) -> tuple[str, queueing.Service]:
-    name = str(row.get('name', f'stage{number}'))
+    name = str(row.get('name', '') or f'stage{number}')
     for field in row:
         if field not in _STAGE:
             raise checks.ModelError(

@@ -31,6 +31,11 @@ from nova_rt.tests.unit.plan.cases import TARGET
     (['size', '--chain', 'none.yaml', '--deadline-us', '1'], 'No such file'),
     (['size', '--chain', 'none.yaml', '--deadline-us', '1', '--bound'],
      'not both'),
+    *((['size', '--chain', 'none.yaml', '--deadline-us', '1', option, '0'],
+       f'Give --chain or {option}, not both')
+      for option in ('--arrival-rate', '--processing-us', '--delay-us',
+                     '--network-mbps', '--request-bytes', '--name')),
+    (['size', *SERVICE, *TARGET, '--name', ''], 'name of the flavor is empty'),
     (['capacity', '--pcpus', '4', '--runtime-us', '0', '--period-us', '100'],
      'runtime'),
     (['capacity', '--pcpus', '4', '--runtime-us', '50', '--period-us', '100',

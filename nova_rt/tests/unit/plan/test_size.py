@@ -64,3 +64,13 @@ def test_size_splits_a_target_over_a_chain(ask, tmp_path):
     assert [row['name'] for row in rows] == ['firewall', 'dpi']
     assert sum(row['mean_us'] for row in rows) == pytest.approx(40_000)
     assert rows[1]['bandwidth'] > rows[0]['bandwidth']
+
+
+def test_a_stage_without_a_name_gets_its_number(ask, tmp_path):
+    path = tmp_path / 'chain.yaml'
+    path.write_text(
+        '- {arrival_rate: 100, processing_us: 800}\n'
+        '- {name: "", arrival_rate: 100, processing_us: 3000}\n')
+    rows = ask('size', '--chain', str(path), '--deadline-us', '40000',
+               '--no-simulation')
+    assert [row['name'] for row in rows] == ['stage1', 'stage2']
