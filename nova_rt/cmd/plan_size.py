@@ -128,10 +128,12 @@ def _row(options: argparse.Namespace, target: sizing.Target, name: str,
         'runtime_us': wanted.runtime_us, 'period_us': wanted.period_us,
         'vcpus': wanted.vcpus,
         'mean_us': 1e6 * queueing.mean(service, bandwidth),
-        f'p{100 * level:g}_us': 1e6 * queueing.percentile(
+        'percentile': level,
+        'percentile_us': 1e6 * queueing.percentile(service, bandwidth, level),
+        'percentile_bound_us': 1e6 * queueing.percentile_bound(
             service, bandwidth, level),
-        f'p{100 * level:g}_bound_us': 1e6 * queueing.percentile_bound(
-            service, bandwidth, level),
+        'simulated_mean_us': None, 'simulated_percentile_us': None,
+        'simulated_verdict': None,
     }
     if not options.no_simulation:
         # The target is the whole chain's, no stage's.
@@ -158,7 +160,7 @@ def _simulate(service: queueing.Service, wanted: reservation.Reservation,
     percentile = float(np.quantile(sample.cbs, level))
     row: plan_output.Row = {
         'simulated_mean_us': 1e6 * mean,
-        f'simulated_p{100 * level:g}_us': 1e6 * percentile}
+        'simulated_percentile_us': 1e6 * percentile}
     if target is not None:
         reached = mean if target.level is None else percentile
         # A sample of this size wavers by some percent.

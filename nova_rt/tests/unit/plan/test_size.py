@@ -51,7 +51,7 @@ def test_the_bound_asks_for_more_than_the_exact_percentile(ask):
     (bound,) = ask('size', *SERVICE, *TARGET[:1], '60000', *TARGET[2:],
                    *network, '--bound')
     assert bound['bandwidth'] > exact['bandwidth']
-    assert 'simulated_mean_us' not in exact
+    assert exact['simulated_mean_us'] is None
 
 
 def test_size_splits_a_target_over_a_chain(ask, tmp_path):
@@ -74,3 +74,17 @@ def test_a_stage_without_a_name_gets_its_number(ask, tmp_path):
     rows = ask('size', '--chain', str(path), '--deadline-us', '40000',
                '--no-simulation')
     assert [row['name'] for row in rows] == ['stage1', 'stage2']
+
+
+@pytest.mark.parametrize('options', [
+    [], ['--percentile', '0.5'], ['--percentile', '0.999'],
+    ['--no-simulation'], ['--bound', '--period-us', '500']])
+def test_a_row_has_the_same_keys_whatever_is_asked(ask, options):
+    (row,) = ask('size', *SERVICE, '--deadline-us', '90000', *options)
+    assert list(row) == [
+        'name', 'bandwidth', 'runtime_us', 'period_us', 'vcpus', 'mean_us',
+        'percentile', 'percentile_us', 'percentile_bound_us',
+        'simulated_mean_us', 'simulated_percentile_us', 'simulated_verdict',
+        'command']
+    assert row['percentile'] == (
+        float(options[1]) if '--percentile' in options else 0.99)
