@@ -89,10 +89,10 @@ def _split(options: argparse.Namespace, target: sizing.Target
                 f'Give --chain or --{option.replace("_", "-")}, not both: the '
                 'file describes every stage.')
     stages = taskfile.read_stages(options.chain)
-    split = chain.split(
+    bandwidths = chain.split(
         [service for _, service in stages], target, options.cap)
-    return [(*stage, bandwidth) for stage, bandwidth in zip(
-        stages, split.bandwidths, strict=True)]
+    return [(*stage, bandwidth)
+            for stage, bandwidth in zip(stages, bandwidths, strict=True)]
 
 
 def _size(options: argparse.Namespace, target: sizing.Target

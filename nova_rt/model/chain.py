@@ -6,7 +6,6 @@ request's times in them too (Burke, 1956; Reich, 1957).
 """
 
 from collections.abc import Sequence
-import dataclasses
 import math
 
 from nova_rt import wording
@@ -16,23 +15,6 @@ from nova_rt.model import queueing
 from nova_rt.model import sizing
 
 MAX_STAGES = 16
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Split:
-    """A split of an end-to-end target.
-
-    :ivar bandwidths: by stage, Q/P
-    :ivar reached_s: the mean or percentile of the end-to-end time, in s
-    """
-
-    bandwidths: tuple[float, ...]
-    reached_s: float
-
-    @property
-    def share(self) -> float:
-        """Bandwidth summed over the stages."""
-        return sum(self.bandwidths)
 
 
 def response_time(services: Sequence[queueing.Service],
@@ -51,8 +33,8 @@ def response_time(services: Sequence[queueing.Service],
 
 
 def split(services: Sequence[queueing.Service], target: sizing.Target,
-          cap: float = 0.95) -> Split:
-    """Return the bandwidths of the least sum that meet the target.
+          cap: float = 0.95) -> tuple[float, ...]:
+    """Return the bandwidths Q/P of the least sum that meet the target.
 
     With slacks x_i = µ_i Q_i/P_i - λ_i, the sum grows with Σ x_i / µ_i. The
     mean fixes Σ 1 / x_i, so the least sum has x_i ∝ √µ_i. For a percentile,
@@ -63,7 +45,7 @@ def split(services: Sequence[queueing.Service], target: sizing.Target,
     if not 1 <= len(services) <= MAX_STAGES:
         raise checks.ModelError(f'A chain has 1 to {MAX_STAGES} stages, and '
                                 f'this one has {len(services)}.')
-    most = [_most(service, cap) for service in services]
+    most = [_largest_slack(service, cap) for service in services]
     best = response_time(
         services, [cap] * len(services), target.level)
     if best > target.deadline_s:
@@ -75,13 +57,11 @@ def split(services: Sequence[queueing.Service], target: sizing.Target,
     weights = [math.sqrt(service.processing_rate) for service in services]
     if target.level is not None and len(services) > 1:
         weights = _search_weights(services, target, most, weights)
-    slacks = _least_slacks(services, target, most, weights)
-    bandwidths = tuple(_bandwidths(services, slacks))
-    return Split(bandwidths, response_time(
-        services, bandwidths, target.level))
+    return tuple(_bandwidths(
+        services, _least_slacks(services, target, most, weights)))
 
 
-def _most(service: queueing.Service, cap: float) -> float:
+def _largest_slack(service: queueing.Service, cap: float) -> float:
     slack = service.processing_rate * cap - service.arrival_rate
     if slack <= 0:
         raise checks.ModelError(
