@@ -18,7 +18,7 @@ MAX_STAGES = 16
 
 
 def response_time(services: Sequence[queueing.Service],
-            bandwidths: Sequence[float], level: float | None) -> float:
+                  bandwidths: Sequence[float], level: float | None) -> float:
     """Return the mean or a percentile of the end-to-end time in s.
 
     :param bandwidths: Q/P, by service
@@ -46,8 +46,7 @@ def split(services: Sequence[queueing.Service], target: sizing.Target,
         raise checks.ModelError(f'A chain has 1 to {MAX_STAGES} stages, and '
                                 f'this one has {len(services)}.')
     most = [_largest_slack(service, cap) for service in services]
-    best = response_time(
-        services, [cap] * len(services), target.level)
+    best = response_time(services, [cap] * len(services), target.level)
     if best > target.deadline_s:
         raise checks.ModelError(
             f'Even {cap:g} of a pCPU for each stage reaches only '
