@@ -2,68 +2,71 @@
 """nova-rt-plan capacity: how many servers of one kind fit a fleet?"""
 
 import argparse
-from typing import Any
 
 from nova_rt import bandwidth
 from nova_rt import fitting
 from nova_rt import fleet
 from nova_rt import reservation
 from nova_rt import shares
+from nova_rt.cmd import plan_command
 from nova_rt.cmd import plan_options
 from nova_rt.cmd import plan_output
 from nova_rt.cmd import plan_simulate
 from nova_rt.model import checks
 
-# More servers than any host starts, and more than one waits to count.
+# More servers than any host starts, and more than anybody waits to count.
 MAX_FIT = 20_000
 
 
-def add_parser(commands: Any) -> None:
-    """Add the subcommand to argparse's subparsers."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        'capacity', allow_abbrev=False,
-        help='count the reservations of one kind that fit a fleet',
-        description='Count how many reservations of one kind fit a fleet '
-        'under each placement policy, beside those that are there already.')
-    plan_options.add_fleet(parser, policy=False)
-    plan_options.add_reservation(parser)
-    parser.add_argument('--existing', metavar='FILE',
-                        help='JSON lines, as nova-rt-plan simulate takes '
-                        'them, of what is placed before')
-    plan_output.add_format(parser)
-    parser.set_defaults(run=run)
+class Capacity(plan_command.Command):
+    """Count the reservations of one kind that fit a fleet.
+
+    Counts them under each placement policy, beside those that are there
+    already.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the fleet, the reservation and what is there already."""
+        parser = super().get_parser(prog_name)
+        plan_options.add_fleet(parser, policy=False)
+        plan_options.add_reservation(parser)
+        parser.add_argument(
+            '--existing', metavar='FILE',
+            help='JSON lines, as nova-rt-plan simulate takes them, of what '
+            'is placed before')
+        plan_output.add_format(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Print one row for each placement policy."""
+        wanted = reservation.Reservation(
+            parsed_args.runtime_us, parsed_args.period_us, parsed_args.vcpus)
+        rows = [_row(parsed_args, wanted, policy)
+                for policy in plan_output.track(list(fitting.POLICIES),
+                                                'Placing')]
+        plan_output.show(rows, parsed_args.format)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Print one row for each placement policy."""
-    wanted = reservation.Reservation(
-        arguments.runtime_us, arguments.period_us, arguments.vcpus)
-    rows = [_row(arguments, wanted, policy)
-            for policy in plan_output.track(list(fitting.POLICIES),
-                                            'Placing')]
-    plan_output.show(rows, arguments.format)
-    return 0
-
-
-def _row(arguments: argparse.Namespace, wanted: reservation.Reservation,
-         policy: str) -> dict[str, Any]:
-    cloud = fleet.Fleet(plan_options.empty_hosts(arguments), policy)
-    refused = 0
-    if arguments.existing:
-        with open(arguments.existing, 'rb') as lines:
-            refused = sum('rejected' in answer
-                          for answer in plan_simulate.answers(cloud, lines))
-    counted = 0
+def _row(options: argparse.Namespace, wanted: reservation.Reservation,
+         policy: str) -> plan_output.Row:
+    cloud = fleet.Fleet(plan_options.empty_hosts(options), policy)
+    rejected = 0
+    if options.existing:
+        with open(options.existing, 'rb') as lines:
+            rejected = sum('rejected' in answer
+                           for answer in plan_simulate.answers(cloud, lines))
+    fit = 0
     used = 0
-    known: dict[shares.HostShares, int] = {}
+    # Most hosts of a fleet are equal, and filling one takes time.
+    fits: dict[shares.HostShares, int] = {}
     for host in cloud.hosts.values():
-        if host not in known:
-            known[host] = fill(host, wanted, policy)
-        counted += known[host]
-        used += host.rt_share_used + known[host] * wanted.share
+        if host not in fits:
+            fits[host] = fill(host, wanted, policy)
+        fit += fits[host]
+        used += host.rt_share_used + fits[host] * wanted.share
     capacity = sum(host.rt_share for host in cloud.hosts.values())
-    return {'policy': policy, 'fit': counted,
-            'existing': len(cloud.placements), 'existing_rejected': refused,
+    return {'policy': policy, 'fit': fit,
+            'existing': len(cloud.placements), 'existing_rejected': rejected,
             'rt_share': bandwidth.cpus(capacity),
             'rt_share_used': bandwidth.cpus(used),
             'used': bandwidth.percent(

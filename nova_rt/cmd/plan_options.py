@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several subcommands of nova-rt-plan share."""
+"""Options that several commands of nova-rt-plan share."""
 
 import argparse
+from collections.abc import Callable
 import fractions
 import math
 
@@ -9,6 +10,7 @@ from nova_rt import bandwidth
 from nova_rt import fitting
 from nova_rt import reservation
 from nova_rt import shares
+from nova_rt import wording
 
 DEFAULT_CAP = 0.95
 # NR_CPUS of distribution kernels, and more hosts than one region has.
@@ -21,17 +23,22 @@ def add_fleet(parser: argparse.ArgumentParser, policy: bool = True) -> None:
     parser.add_argument(
         '--pcpus', type=_count(MAX_PCPUS), required=True, metavar='N',
         help='pCPUs of each host')
-    parser.add_argument(
-        '--cap', type=fraction, default=DEFAULT_CAP, metavar='FRACTION',
-        help='largest bandwidth admitted per pCPU (default: %(default)s)')
+    add_cap(parser)
     parser.add_argument(
         '--hosts', type=_count(MAX_HOSTS), default=1, metavar='N',
-        help='number of hosts (default: %(default)s)')
+        help='number of hosts (default: 1)')
     if policy:
         parser.add_argument(
             '--policy', choices=sorted(fitting.POLICIES),
             default=fitting.DEFAULT,
-            help='placement policy (default: %(default)s)')
+            help=f'placement policy (default: {fitting.DEFAULT})')
+
+
+def add_cap(parser: argparse.ArgumentParser) -> None:
+    """Add the cap."""
+    parser.add_argument(
+        '--cap', type=fraction, default=DEFAULT_CAP, metavar='FRACTION',
+        help=f'largest bandwidth admitted per pCPU (default: {DEFAULT_CAP})')
 
 
 def add_reservation(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +48,26 @@ def add_reservation(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--period-us', type=whole, required=True,
                         metavar='US', help='period P')
     parser.add_argument('--vcpus', type=whole, default=1, metavar='N',
-                        help='number of vCPUs (default: %(default)s)')
+                        help='number of vCPUs (default: 1)')
+
+
+def add_tasks(parser: argparse.ArgumentParser) -> None:
+    """Add the file with tasks."""
+    parser.add_argument(
+        'file', help='YAML or CSV with wcet, period and optionally deadline '
+        'and name of each task; in µs, or wcet_ms and so on')
+
+
+def add_resource(parser: argparse.ArgumentParser) -> None:
+    """Add the options that describe what a task set runs in."""
+    parser.add_argument('--runtime-us', type=whole, metavar='US',
+                        help='Q, the runtime of each vCPU')
+    parser.add_argument('--budget-us', type=whole, metavar='US',
+                        help='Θ, the runtime of all vCPUs together')
+    parser.add_argument('--period-us', type=whole, metavar='US',
+                        help='the period; round ones are tried unless given')
+    parser.add_argument('--vcpus', type=whole, metavar='N',
+                        help='number of vCPUs; tried unless given')
 
 
 def add_service(parser: argparse.ArgumentParser, required: bool) -> None:
@@ -52,7 +78,7 @@ def add_service(parser: argparse.ArgumentParser, required: bool) -> None:
              'mean processing time on a whole pCPU')):
         parser.add_argument(f'--{name}', type=number, metavar=metavar,
                             required=required, help=sentence)
-    parser.add_argument('--delay-us', type=number, default=0.0, metavar='US',
+    parser.add_argument('--delay-us', type=number, metavar='US',
                         help='one-way network delay (default: 0)')
     parser.add_argument('--network-mbps', type=number, metavar='MBPS',
                         help='network bandwidth, if it matters')
@@ -70,43 +96,40 @@ def add_target(parser: argparse.ArgumentParser, required: bool) -> None:
 
 
 def empty_hosts(
-        arguments: argparse.Namespace) -> dict[str, shares.HostShares]:
+        options: argparse.Namespace) -> dict[str, shares.HostShares]:
     """Return the hosts that the options describe: host0, host1, ..."""
-    most = bandwidth.fraction_to_bandwidth(arguments.cap)
-    host = shares.HostShares.empty([most] * arguments.pcpus)
-    return {f'host{i}': host for i in range(arguments.hosts)}
+    most = bandwidth.fraction_to_bandwidth(options.cap)
+    host = shares.HostShares.empty([most] * options.pcpus)
+    return {f'host{i}': host for i in range(options.hosts)}
 
 
-class _count:
-    """Parse a whole number from 1 to a limit."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-
-    def __call__(self, text: str) -> int:
+def _count(most: int) -> Callable[[str], int]:
+    """Return what parses a whole number from 1 to a limit."""
+    def parse(text: str) -> int:
         if (text.isascii() and text.isdigit() and len(text) < 20
-                and 1 <= int(text) <= self._most):
+                and 1 <= int(text) <= most):
             return int(text)
         raise argparse.ArgumentTypeError(
-            f'{text[:40]!r} is not a whole number from 1 to {self._most}')
+            f'{wording.shown(text, 40)} is not a whole number from 1 to {most}')
+    return parse
 
 
 def whole(text: str) -> int:
-    """Parse a whole number; what it is for decides which are right."""
+    """Parse a whole number; the caller checks its range."""
     digits = text.removeprefix('-')
     if digits.isascii() and digits.isdigit() and len(digits) < 20:
         return int(text)
     raise argparse.ArgumentTypeError(
-        f'{text[:40]!r} is not a whole number')
+        f'{wording.shown(text, 40)} is not a whole number')
 
 
 def number(text: str) -> float:
-    """Parse a number; what it is for decides which are right."""
+    """Parse a number; the caller checks its range."""
     try:
         return float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f'{text[:40]!r} is not a number') from None
+            f'{wording.shown(text, 40)} is not a number') from None
 
 
 def period_us(text: str) -> int:
@@ -114,8 +137,8 @@ def period_us(text: str) -> int:
     period = whole(text)
     try:
         reservation.check_period('the period', period)
-    except reservation.InvalidReservationError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    except reservation.InvalidReservationError as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from None
     return period
 
 
@@ -134,5 +157,5 @@ def fraction(text: str) -> float:
     if 0 < value <= 1:
         return value
     raise argparse.ArgumentTypeError(
-        f'{text[:40]!r} is not a fraction of a CPU: give a number above 0 '
-        'and up to 1, such as 0.95')
+        f'{wording.shown(text, 40)} is not a fraction of a CPU: give a number '
+        'above 0 and up to 1, such as 0.95')

@@ -3,18 +3,20 @@
 
 import argparse
 from collections.abc import Iterable
-from collections.abc import Mapping
 from collections.abc import Sequence
 import csv
 import json
 import shlex
 import sys
-from typing import Any
 from typing import TypeVar
 
 from nova_rt import reservation
+from nova_rt import wording
 
-Row = Mapping[str, Any]
+Value = str | int | float | None
+FlatRow = dict[str, Value]
+# A row may have lists of rows, which a table shows below it.
+Row = dict[str, Value | list[FlatRow]]
 _T = TypeVar('_T')
 
 
@@ -22,47 +24,57 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     """Add ``-f json|csv|table``."""
     parser.add_argument(
         '-f', '--format', choices=('json', 'csv', 'table'), default='table',
-        help='how to print the answer (default: %(default)s)')
+        help='how to print the answer (default: table)')
 
 
 def show(rows: Sequence[Row], style: str) -> None:
     """Print rows; in a table or CSV, each has the columns of all of them.
 
-    Lists of rows inside a row are not for CSV.
+    :param style: json, csv or table; CSV omits lists of rows inside a row
     """
     if style == 'json':
-        print(json.dumps(list(rows), ensure_ascii=False, indent=2))
-        return
-    names = dict.fromkeys(
-        name for row in rows for name, value in row.items()
-        if not isinstance(value, list))
-    flat = [{name: _cell(row.get(name)) for name in names} for row in rows]
-    if style == 'csv':
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
+    elif style == 'csv':
+        flat = _flatten(rows)
         writer = csv.DictWriter(sys.stdout, list(flat[0]))
         writer.writeheader()
         writer.writerows(flat)
-    elif len(flat) == 1:
-        _columns([(name, text) for name, text in flat[0].items()])
     else:
-        _columns([tuple(flat[0]), *(tuple(row.values()) for row in flat)])
-    if style == 'table':
-        for row in rows:
-            for name, value in row.items():
-                if isinstance(value, list) and value:
-                    print(f'\n{name}:')
-                    _columns([tuple(value[0]), *(
-                        tuple(map(_cell, each.values())) for each in value)])
+        _show_table(rows)
 
 
-def _cell(value: Any) -> str:
+def _show_table(rows: Sequence[Row]) -> None:
+    flat = _flatten(rows)
+    if len(flat) == 1:
+        _align(list(flat[0].items()))
+    else:
+        _align([list(flat[0]), *(list(row.values()) for row in flat)])
+    for row in rows:
+        for name, value in row.items():
+            if isinstance(value, list) and value:
+                print(f'\n{name}:')
+                _align([list(value[0]), *(
+                    [_cell(cell) for cell in part.values()]
+                    for part in value)])
+
+
+def _flatten(rows: Sequence[Row]) -> list[dict[str, str]]:
+    names = dict.fromkeys(
+        name for row in rows for name, value in row.items()
+        if not isinstance(value, list))
+    return [{name: _cell(row.get(name)) for name in names} for row in rows]
+
+
+def _cell(value: object) -> str:
     if value is None:
         return '-'
     if isinstance(value, bool):
         return 'yes' if value else 'no'
-    return f'{value:.6g}' if isinstance(value, float) else str(value)
+    return (wording.rounded(value) if isinstance(value, float)
+            else str(value))
 
 
-def _columns(lines: Sequence[Sequence[str]]) -> None:
+def _align(lines: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         cells = [text.ljust(width)

@@ -1,133 +1,173 @@
 # SPDX-License-Identifier: Apache-2.0
 """nova-rt-plan size: from a service and its target to a reservation."""
 
-import argparse
-from typing import Any
+from __future__ import annotations
 
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nova_rt import wording
+from nova_rt.cmd import plan_command
 from nova_rt.cmd import plan_options
 from nova_rt.cmd import plan_output
+from nova_rt.model import checks
 
-REQUESTS = 50_000
-
-
-def add_parser(commands: Any) -> None:
-    """Add the subcommand to argparse's subparsers."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        'size', allow_abbrev=False,
-        help='find the reservation that a service needs',
-        description='Find the smallest reservation with which a service '
-        'answers in time, and print the command that creates its flavor. '
-        'Requests arrive at random (Poisson) and need exponential processing '
-        'times; a simulation of the reservation itself is put beside the '
-        'formula.')
-    plan_options.add_service(parser, required=False)
-    plan_options.add_target(parser, required=True)
-    parser.add_argument('--chain', metavar='FILE',
-                        help='YAML or CSV with the stages of a chain of '
-                        'services, instead of one service')
-    parser.add_argument('--bound', action='store_true',
-                        help='be as cautious as the closed bound of the '
-                        'percentile instead of exact')
-    parser.add_argument('--period-us', type=plan_options.period_us,
-                        metavar='US', help='the period; a fifth of the '
-                        'processing time or less, but 1 ms, unless given')
-    parser.add_argument('--switch-us', type=plan_options.number, default=2.0,
-                        metavar='US', help='cost of a context switch, of '
-                        'which each period has two (default: %(default)s)')
-    parser.add_argument('--cap', type=plan_options.fraction,
-                        default=plan_options.DEFAULT_CAP, metavar='FRACTION',
-                        help='largest bandwidth admitted per pCPU (default: '
-                        '%(default)s)')
-    parser.add_argument('--no-simulation', action='store_true',
-                        help='trust the formula')
-    parser.add_argument('--name', default='rt-service',
-                        help='of the flavor (default: %(default)s)')
-    plan_output.add_format(parser)
-    parser.set_defaults(run=run)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Print the reservation, one row for each service."""
-    from nova_rt.model import chain
-    from nova_rt.model import checks
-    from nova_rt.model import sizing
-    from nova_rt.model import taskfile
-    target = sizing.Target(
-        checks.positive('The deadline', arguments.deadline_us) / 1e6,
-        arguments.percentile)
-    if arguments.chain and arguments.bound:
-        raise checks.ModelError('Give --chain or --bound, not both: a chain '
-                                'is split by the exact percentiles.')
-    if arguments.chain:
-        named = taskfile.read_stages(arguments.chain)
-        split = chain.split([service for _, service in named], target,
-                            arguments.cap)
-        bandwidths = split.bandwidths
-    else:
-        if arguments.arrival_rate is None or arguments.processing_us is None:
-            raise checks.ModelError('Give --arrival-rate and '
-                                    '--processing-us, or --chain.')
-        named = [(arguments.name, taskfile.service(
-            arguments.arrival_rate, arguments.processing_us,
-            arguments.delay_us, arguments.network_mbps,
-            arguments.request_bytes))]
-        bandwidths = (sizing.least_bandwidth(
-            named[0][1], target, arguments.cap, arguments.bound),)
-    rows = [_row(arguments, target, name, service, bandwidth)
-            for (name, service), bandwidth in plan_output.track(
-                list(zip(named, bandwidths, strict=True)), 'Simulating')]
-    plan_output.show(rows, arguments.format)
-    return 0
-
-
-def _row(arguments: argparse.Namespace, target: Any, name: str,
-         service: Any, bandwidth: float) -> dict[str, Any]:
+if TYPE_CHECKING:
+    from nova_rt import reservation
     from nova_rt.model import queueing
     from nova_rt.model import sizing
-    overhead = 2 * arguments.switch_us
-    period = arguments.period_us or sizing.period_for(service, overhead)
-    wanted = sizing.reserve(bandwidth, period, overhead, arguments.cap)
+
+REQUESTS = 50_000
+# What the file with the stages of a chain says of each.
+_OF_ONE_SERVICE = ('arrival_rate', 'processing_us', 'delay_us',
+                   'network_mbps', 'request_bytes', 'name')
+
+
+class Size(plan_command.Command):
+    """Find the reservation that a service needs.
+
+    Prints the smallest with which the service answers in time, and the
+    command that creates its flavor. Requests arrive at random (Poisson) and
+    need exponential processing times. A simulation of the reservation itself
+    is put beside the formula.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the service, its target and what is known of the reservation."""
+        parser = super().get_parser(prog_name)
+        plan_options.add_service(parser, required=False)
+        plan_options.add_target(parser, required=True)
+        parser.add_argument('--chain', metavar='FILE',
+                            help='YAML or CSV with the stages of a chain of '
+                            'services, instead of one service')
+        parser.add_argument('--bound', action='store_true',
+                            help='be as cautious as the closed bound of the '
+                            'percentile instead of exact')
+        parser.add_argument('--period-us', type=plan_options.period_us,
+                            metavar='US', help='the period; unless given, at '
+                            'most a fifth of the processing time, but 1 ms '
+                            'or more')
+        parser.add_argument('--switch-us', type=plan_options.number,
+                            default=2.0, metavar='US', help='cost of a '
+                            'context switch, of which each period has two '
+                            '(default: 2.0)')
+        plan_options.add_cap(parser)
+        parser.add_argument('--no-simulation', action='store_true',
+                            help='trust the formula')
+        parser.add_argument('--name',
+                            help='of the flavor (default: rt-service)')
+        plan_output.add_format(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Print the reservation, one row for each service."""
+        # Late: "--help" should not wait for NumPy and Numba.
+        from nova_rt.model import sizing
+
+        target = sizing.Target(
+            checks.positive('The deadline', parsed_args.deadline_us) / 1e6,
+            parsed_args.percentile)
+        stages = (_split(parsed_args, target) if parsed_args.chain
+                  else [_size(parsed_args, target)])
+        rows = [_row(parsed_args, target, *stage)
+                for stage in plan_output.track(stages, 'Simulating')]
+        plan_output.show(rows, parsed_args.format)
+
+
+def _split(options: argparse.Namespace, target: sizing.Target
+           ) -> Sequence[tuple[str, queueing.Service, float]]:
+    from nova_rt.model import chain
+    from nova_rt.model import taskfile
+
+    if options.bound:
+        raise checks.ModelError('Give --chain or --bound, not both: a chain '
+                                'is split by the exact percentiles.')
+    for option in _OF_ONE_SERVICE:
+        if getattr(options, option) is not None:
+            raise checks.ModelError(
+                f'Give --chain or --{option.replace("_", "-")}, not both: the '
+                'file describes every stage.')
+    stages = taskfile.read_stages(options.chain)
+    bandwidths = chain.split(
+        [service for _, service in stages], target, options.cap)
+    return [(*stage, bandwidth)
+            for stage, bandwidth in zip(stages, bandwidths, strict=True)]
+
+
+def _size(options: argparse.Namespace, target: sizing.Target
+          ) -> tuple[str, queueing.Service, float]:
+    from nova_rt.model import sizing
+    from nova_rt.model import taskfile
+
+    if options.name == '':
+        raise checks.ModelError('The name of the flavor is empty: give '
+                                'another, or leave --name out.')
+    if options.arrival_rate is None or options.processing_us is None:
+        raise checks.ModelError('Give --arrival-rate and --processing-us, or '
+                                '--chain.')
+    service = taskfile.service(
+        options.arrival_rate, options.processing_us, options.delay_us or 0,
+        options.network_mbps, options.request_bytes)
+    return options.name or 'rt-service', service, sizing.least_bandwidth(
+        service, target, options.cap, options.bound)
+
+
+def _row(options: argparse.Namespace, target: sizing.Target, name: str,
+         service: queueing.Service, bandwidth: float) -> plan_output.Row:
+    from nova_rt.model import queueing
+    from nova_rt.model import sizing
+
+    overhead = 2 * checks.not_negative(
+        'The cost of a context switch', options.switch_us)
+    period = options.period_us or sizing.period_for(service, overhead)
+    wanted = sizing.reserve(bandwidth, period, overhead, options.cap)
     level = target.level or 0.99
-    row = {
+    row: plan_output.Row = {
         'name': name, 'bandwidth': bandwidth,
         'runtime_us': wanted.runtime_us, 'period_us': wanted.period_us,
         'vcpus': wanted.vcpus,
         'mean_us': 1e6 * queueing.mean(service, bandwidth),
-        f'p{100 * level:g}_us': 1e6 * queueing.percentile(
+        'percentile': level,
+        'percentile_us': 1e6 * queueing.percentile(service, bandwidth, level),
+        'percentile_bound_us': 1e6 * queueing.percentile_bound(
             service, bandwidth, level),
-        f'p{100 * level:g}_bound_us': 1e6 * queueing.percentile_bound(
-            service, bandwidth, level),
+        'simulated_mean_us': None, 'simulated_percentile_us': None,
+        'simulated_verdict': None,
     }
-    if not arguments.no_simulation:
-        row.update(_simulated(
-            service, wanted, level,
-            None if arguments.chain else target, overhead))
+    if not options.no_simulation:
+        # The target is the whole chain's, no stage's.
+        row |= _simulate(service, wanted, level,
+                         None if options.chain else target, overhead)
     row['command'] = plan_output.flavor_command(name, wanted)
     return row
 
 
-def _simulated(service: Any, wanted: Any, level: float, target: Any,
-               overhead_us: float) -> dict[str, Any]:
+def _simulate(service: queueing.Service, wanted: reservation.Reservation,
+              level: float, target: sizing.Target | None,
+              overhead_us: float) -> plan_output.Row:
     import numpy as np
 
     from nova_rt.model import cbs_queue
+
     usable = max(1, wanted.runtime_us - round(overhead_us))
-    number = cbs_queue.affordable(service, wanted.period_us, REQUESTS)
-    if not number:
+    requests = cbs_queue.affordable(service, wanted.period_us, REQUESTS)
+    if not requests:
         return {'simulated_verdict': 'not simulated: requests are too rare '
                 'for a period this short'}
-    sample = cbs_queue.simulate(service, usable, wanted.period_us, number)
+    sample = cbs_queue.simulate(service, usable, wanted.period_us, requests)
     mean = float(sample.cbs.mean())
     percentile = float(np.quantile(sample.cbs, level))
-    row: dict[str, Any] = {
+    row: plan_output.Row = {
         'simulated_mean_us': 1e6 * mean,
-        f'simulated_p{100 * level:g}_us': 1e6 * percentile}
+        'simulated_percentile_us': 1e6 * percentile}
     if target is not None:
         reached = mean if target.level is None else percentile
         # A sample of this size wavers by some percent.
         row['simulated_verdict'] = (
             'meets the target' if reached <= 1.05 * target.deadline_s else
-            f'misses the target by {1e6 * (reached - target.deadline_s):.4g} '
-            'us: the period is long against the processing time, so lower '
+            'misses the target by '
+            f'{wording.rounded(1e6 * (reached - target.deadline_s), 4)} µs: '
+            'the period is long against the processing time, so lower '
             'it or ask for a shorter deadline')
     return row

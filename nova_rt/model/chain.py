@@ -6,9 +6,9 @@ request's times in them too (Burke, 1956; Reich, 1957).
 """
 
 from collections.abc import Sequence
-import dataclasses
 import math
 
+from nova_rt import wording
 from nova_rt.model import checks
 from nova_rt.model import phases
 from nova_rt.model import queueing
@@ -17,26 +17,13 @@ from nova_rt.model import sizing
 MAX_STAGES = 16
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Split:
-    """A split of an end-to-end target.
+def response_time(services: Sequence[queueing.Service],
+                  bandwidths: Sequence[float], level: float | None) -> float:
+    """Return the mean or a percentile of the end-to-end time in s.
 
-    :ivar bandwidths: by stage, Q/P
-    :ivar reached_s: the mean or percentile of the end-to-end time, in s
+    :param bandwidths: Q/P, by service
+    :param level: the percentile, or None for the mean
     """
-
-    bandwidths: tuple[float, ...]
-    reached_s: float
-
-    @property
-    def share(self) -> float:
-        """Bandwidth summed over the stages."""
-        return sum(self.bandwidths)
-
-
-def reached(services: Sequence[queueing.Service],
-            bandwidths: Sequence[float], level: float | None) -> float:
-    """Return the mean or a percentile of the end-to-end time in s."""
     constant = sum(2 * service.delay_s for service in services)
     rates = [service.slack(bandwidth) for service, bandwidth in zip(
         services, bandwidths, strict=True)] + _network(services)
@@ -46,39 +33,40 @@ def reached(services: Sequence[queueing.Service],
 
 
 def split(services: Sequence[queueing.Service], target: sizing.Target,
-          cap: float = 0.95) -> Split:
-    """Return the bandwidths of the least sum that meet the target.
+          cap: float = 0.95) -> tuple[float, ...]:
+    """Return the bandwidths Q/P of the least sum that meet the target.
 
-    With slacks x_i = µ_i Q_i/P_i - λ_i, the sum grows with Σ x_i / µ_i. For
-    the mean, Σ 1 / x_i is given, and the least has x_i ∝ √µ_i. For a
-    percentile that is where the search begins.
+    With slacks x_i = µ_i Q_i/P_i - λ_i, the sum grows with Σ x_i / µ_i. The
+    mean fixes Σ 1 / x_i, so the least sum has x_i ∝ √µ_i. For a percentile,
+    the search starts there.
 
     :raises checks.ModelError: if no bandwidths up to the cap meet it
     """
     if not 1 <= len(services) <= MAX_STAGES:
         raise checks.ModelError(f'A chain has 1 to {MAX_STAGES} stages, and '
                                 f'this one has {len(services)}.')
-    most = [_most(service, cap) for service in services]
-    best = reached(services, [cap] * len(services), target.level)
+    most = [_largest_slack(service, cap) for service in services]
+    best = response_time(services, [cap] * len(services), target.level)
     if best > target.deadline_s:
         raise checks.ModelError(
             f'Even {cap:g} of a pCPU for each stage reaches only '
-            f'{best * 1e6:.6g} µs, not {target.deadline_s * 1e6:.6g} µs.')
+            f'{wording.rounded(best * 1e6)} µs, not '
+            f'{wording.rounded(target.deadline_s * 1e6)} µs: allow more time '
+            'or make processing faster.')
     weights = [math.sqrt(service.processing_rate) for service in services]
     if target.level is not None and len(services) > 1:
-        weights = _searched(services, target, most, weights)
-    slacks = _scaled(services, target, most, weights)
-    bandwidths = tuple(_bandwidths(services, slacks))
-    return Split(bandwidths, reached(services, bandwidths, target.level))
+        weights = _search_weights(services, target, most, weights)
+    return tuple(_bandwidths(
+        services, _least_slacks(services, target, most, weights)))
 
 
-def _most(service: queueing.Service, cap: float) -> float:
+def _largest_slack(service: queueing.Service, cap: float) -> float:
     slack = service.processing_rate * cap - service.arrival_rate
     if slack <= 0:
         raise checks.ModelError(
             'Unstable: the requests to one stage need '
             f'{service.arrival_rate / service.processing_rate:.4g} of a '
-            f'pCPU, and {cap:g} is the most that one gives.')
+            f'pCPU, and a pCPU gives at most {cap:g}.')
     return slack
 
 
@@ -93,11 +81,12 @@ def _bandwidths(services: Sequence[queueing.Service],
             for service, slack in zip(services, slacks, strict=True)]
 
 
-def _scaled(services: Sequence[queueing.Service], target: sizing.Target,
-            most: Sequence[float], weights: Sequence[float]) -> list[float]:
+def _least_slacks(
+        services: Sequence[queueing.Service], target: sizing.Target,
+        most: Sequence[float], weights: Sequence[float]) -> list[float]:
     """Return the least slacks in these proportions that meet the target.
 
-    None is above its most; those that reach it stay there.
+    None exceeds its limit; those that reach it stay there.
     """
     constant = sum(2 * service.delay_s for service in services)
     fixed = _network(services)
@@ -127,10 +116,10 @@ def _scaled(services: Sequence[queueing.Service], target: sizing.Target,
     return slacks(high)
 
 
-def _searched(services: Sequence[queueing.Service], target: sizing.Target,
-              most: Sequence[float], weights: Sequence[float]
-              ) -> list[float]:
-    """Return the proportions of the least bandwidth, near the given ones."""
+def _search_weights(
+        services: Sequence[queueing.Service], target: sizing.Target,
+        most: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """Return the proportions of the least bandwidth, near these."""
     from scipy import optimize
 
     def weights_at(turns: Sequence[float]) -> list[float]:
@@ -139,10 +128,10 @@ def _searched(services: Sequence[queueing.Service], target: sizing.Target,
                                   weights[1:], turns, strict=True))]
 
     def cost(turns: Sequence[float]) -> float:
-        return sum(_bandwidths(services, _scaled(
+        return sum(_bandwidths(services, _least_slacks(
             services, target, most, weights_at(turns))))
 
-    found = optimize.minimize(
+    least = optimize.minimize(
         cost, [0.0] * (len(services) - 1), method='Nelder-Mead',
         options={'xatol': 1e-5, 'fatol': 1e-10, 'maxiter': 2000})
-    return weights_at(found.x)
+    return weights_at(least.x)

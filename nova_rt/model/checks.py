@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the model refuses, and in which words."""
+"""Checks of the model's input."""
 
 import decimal
 import math
 import numbers
-from typing import Any
 from typing import cast
 
 from nova_rt import errors
@@ -13,7 +12,7 @@ from nova_rt import wording
 # 2^40 µs are twelve days: no deadline that matters to a scheduler is longer,
 # and sums of thousands of such times still fit 64 bits.
 MAX_TIME_US = 1 << 40
-# Beyond these, sums and quotients of rates stop meaning anything.
+# Beyond these, sums and quotients of rates lose their digits.
 LARGEST = 1e15
 SMALLEST = 1e-15
 
@@ -21,10 +20,10 @@ _UNITS = {'us': 1, 'ms': 1000, 's': 1_000_000}
 
 
 class ModelError(errors.NovaRTError, ValueError):
-    """A question without an answer; the message is one sentence."""
+    """The model cannot answer; the message is one sentence: why."""
 
 
-def time_us(name: str, value: Any, least: int = 1) -> int:
+def time_us(name: str, value: object, least: int = 1) -> int:
     """Return a time as whole µs.
 
     :param value: an integer, or an integral float or Fraction, in µs
@@ -40,13 +39,13 @@ def time_us(name: str, value: Any, least: int = 1) -> int:
     return number
 
 
-def parse_time_us(name: str, text: Any, unit: str = 'us') -> int:
+def parse_time_us(name: str, text: object, unit: str = 'us') -> int:
     """Return the whole µs that a text such as ``2.88`` in ms stands for.
 
     Read as a decimal, so nothing is lost on the way.
 
     :param unit: one of us, ms, s
-    :raises ModelError: if it is no number, or finer than a µs
+    :raises ModelError: if it is not a number, or finer than a µs
     """
     try:
         number = decimal.Decimal(str(text).strip())
@@ -63,8 +62,8 @@ def parse_time_us(name: str, text: Any, unit: str = 'us') -> int:
     return time_us(name, int(scaled))
 
 
-def positive(name: str, value: Any) -> float:
-    """Return a positive number that arithmetic can bear.
+def positive(name: str, value: object) -> float:
+    """Return a positive number that is safe to calculate with.
 
     :raises ModelError: if it is not a number, not finite, or not from
         10^-15 to 10^15
@@ -76,7 +75,7 @@ def positive(name: str, value: Any) -> float:
     return number
 
 
-def not_negative(name: str, value: Any) -> float:
+def not_negative(name: str, value: object) -> float:
     """Return a number from 0 to 10^15.
 
     :raises ModelError: if it is anything else
@@ -88,7 +87,7 @@ def not_negative(name: str, value: Any) -> float:
     return number
 
 
-def probability(name: str, value: Any) -> float:
+def probability(name: str, value: object) -> float:
     """Return a probability strictly between 0 and 1.
 
     :raises ModelError: if it is anything else
@@ -100,7 +99,7 @@ def probability(name: str, value: Any) -> float:
     return number
 
 
-def count(name: str, value: Any, most: int) -> int:
+def count(name: str, value: object, most: int) -> int:
     """Return a whole number from 1 to ``most``.
 
     :raises ModelError: if it is anything else
@@ -112,7 +111,7 @@ def count(name: str, value: Any, most: int) -> int:
     return number
 
 
-def _integer(value: Any) -> int | None:
+def _integer(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return None
     if isinstance(value, float) and not math.isfinite(value):
@@ -121,7 +120,7 @@ def _integer(value: Any) -> int | None:
     return number if number == value else None
 
 
-def _real(name: str, value: Any) -> float:
+def _real(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise ModelError(f'{name} is {wording.shown(value)}: give a number.')
     try:
@@ -129,7 +128,7 @@ def _real(name: str, value: Any) -> float:
     except OverflowError:
         number = math.inf
     if math.isnan(number):
-        raise ModelError(f'{name} is not a number: give one.')
+        raise ModelError(f'{name} is not a number: give a number.')
     return number
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numba where there is one; the same code as plain Python where not."""
+"""Numba where it is installed; otherwise the same code as plain Python."""
 
 from collections.abc import Callable
 import contextlib
@@ -27,7 +27,7 @@ def jit(function: _F) -> _F:
 
 
 def jit_anew(function: _F) -> _F:
-    """Compile in every process, which may call what other files compile."""
+    """Compile in every process; may call what other files compile."""
     if numba is None:
         return function
     return cast(_F, numba.njit(function))

@@ -49,8 +49,9 @@ TABLE_3 = (
 def service(inter_arrival_us: float, load: float,
             network_bits_per_s: float | None = None,
             size_bytes: float = 2048) -> queueing.Service:
-    """Return the service of one point: the load is constant, so processing
-    gets longer as requests get rarer.
+    """Return the service of one point.
+
+    The load is constant, so processing gets longer as requests get rarer.
 
     :raises checks.ModelError: if the network is unstable
     """
@@ -60,30 +61,30 @@ def service(inter_arrival_us: float, load: float,
     return queueing.Service(rate, rate / load, DELAY_S, transmits)
 
 
-def simulated(one: queueing.Service, bandwidth: float, seed: int
-              ) -> tuple[float, float]:
+def simulate(point: queueing.Service, bandwidth: float, seed: int
+             ) -> tuple[float, float]:
     """Return mean and 99th percentile in s of a simulated reservation."""
     sample = cbs_queue.simulate(
-        one, round(PERIOD_US * bandwidth), PERIOD_US, REQUESTS, seed)
+        point, round(PERIOD_US * bandwidth), PERIOD_US, REQUESTS, seed)
     return float(sample.cbs.mean()), float(np.quantile(sample.cbs, LEVEL))
 
 
 def row_errors(setting: Setting, inter_arrivals_us: list[float]
                ) -> tuple[float, float, float, float]:
-    """Return what a row of Table 3 has: RMSE in µs and MAPE in %.
+    """Return a row of Table 3: RMSE in µs and MAPE in %.
 
-    Of the model against the simulated reservation, over the inter-arrival
-    times; the mean's first, then those of the 99th percentile.
+    They are the errors of the model against the simulated reservation, over
+    the inter-arrival times; the mean's first, then the 99th percentile's.
     """
     network = None if setting.size_bytes < 1000 else GIGABIT
-    theory, seen = [], []
+    theory, simulated = [], []
     for seed, gap in enumerate(inter_arrivals_us):
-        one = service(gap, setting.load, network, setting.size_bytes)
+        point = service(gap, setting.load, network, setting.size_bytes)
         theory.append((
-            queueing.mean(one, setting.bandwidth),
-            queueing.percentile_bound(one, setting.bandwidth, LEVEL)))
-        seen.append(simulated(one, setting.bandwidth, seed))
-    wanted, measured = np.array(theory) * 1e6, np.array(seen) * 1e6
-    rmse = np.sqrt(((wanted - measured) ** 2).mean(axis=0))
-    mape = 100 * np.abs(wanted / measured - 1).mean(axis=0)
+            queueing.mean(point, setting.bandwidth),
+            queueing.percentile_bound(point, setting.bandwidth, LEVEL)))
+        simulated.append(simulate(point, setting.bandwidth, seed))
+    predicted, measured = 1e6 * np.array(theory), 1e6 * np.array(simulated)
+    rmse = np.sqrt(((predicted - measured) ** 2).mean(axis=0))
+    mape = 100 * np.abs(predicted / measured - 1).mean(axis=0)
     return float(rmse[0]), float(mape[0]), float(rmse[1]), float(mape[1])

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines on one pCPU: `hcbs-linux-containers` section 3.3, exactly."""
+"""Pipelines on one pCPU: `hcbs-linux-containers` section 3.3, exactly.
+
+This documents equations (1) to (3) of the paper; no command uses it.
+"""
 
 from collections.abc import Sequence
 import dataclasses
@@ -15,7 +18,8 @@ class Pipeline:
 
     :ivar wcets_us: C of each task in µs
     :ivar deadline_us: D in µs, which is the period too
-    :raises checks.ModelError: if these cannot be, or D is shorter than all C
+    :raises checks.ModelError: if these are invalid, or D is less than the
+        sum of C
     """
 
     wcets_us: Sequence[int]
@@ -47,13 +51,13 @@ class Pipeline:
                 for wcet in self.wcets_us]
 
     def separate_bandwidth(self) -> Fraction:
-        """Return what these need together, U_DL: equation (2)."""
+        """Return the bandwidth of all of these, U_DL: equation (2)."""
         return Fraction(len(self.wcets_us) * self.wcet_us, self.deadline_us)
 
     def group_bandwidth(self) -> Fraction:
-        """Return what one reservation for all needs, U_HCBS: equation (3)."""
+        """Return the bandwidth of one for all tasks, U_HCBS: equation (3)."""
         return Fraction(self.wcet_us, self.deadline_us)
 
     def resource(self) -> supply.Resource:
-        """Return that one reservation: Q = ΣC every P = D, on one vCPU."""
+        """Return one reservation for all tasks: Q = ΣC every P = D, m = 1."""
         return supply.Resource(self.wcet_us, self.deadline_us)

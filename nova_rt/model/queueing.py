@@ -24,8 +24,9 @@ class Service:
     :ivar processing_rate: µ, requests per s on a whole pCPU
     :ivar delay_s: δ, one-way network delay in s
     :ivar network_rate: ν = σ / E[z], requests per s that the network can
-        transmit; None if transmission takes no time worth counting
-    :raises checks.ModelError: if these cannot be, or the network is unstable
+        transmit; None if transmission takes negligible time
+    :raises checks.ModelError: if these are invalid, or the network is
+        unstable
     """
 
     arrival_rate: float
@@ -62,7 +63,7 @@ class Service:
         checks.positive('The bandwidth Q/P', bandwidth)
         if bandwidth > 1:
             raise checks.ModelError(f'The bandwidth Q/P is {bandwidth:g}: '
-                                    'one pCPU has no more than 1.')
+                                    'one pCPU has at most 1.')
         slack = self.processing_rate * bandwidth - self.arrival_rate
         if slack <= 0:
             raise checks.ModelError(
@@ -85,12 +86,17 @@ def transmission_rate(bits_per_s: float, mean_bytes: float) -> float:
 
 
 def fits_pcpu(bandwidths: Iterable[Fraction]) -> bool:
-    """Tell whether reservations fit one pCPU together: condition (1)."""
+    """Return whether reservations fit one pCPU together: condition (1).
+
+    This documents the paper; admission compares integers (nova_rt.fitting).
+    """
     return sum(bandwidths, Fraction(0)) <= 1
 
 
 def fluid_time(processing: float, bandwidth: float) -> float:
     """Return the time that a reservation takes for one request: (2).
+
+    This documents the paper, whose later equations build on it.
 
     :param processing: C, on a whole pCPU; the result is in the same unit
     """
@@ -103,9 +109,10 @@ def processing_bounds(processing_us: int, runtime_us: int,
                       period_us: int) -> tuple[int, int]:
     """Return the earliest and latest end of one request, in µs.
 
-    From a fresh budget. The latest is what the proof of (2) needs and never
-    exceeds its ⌈C/Q⌉ P; the earliest can be below its ⌊C/Q⌋ P, which holds
-    only if the budget is always granted at the end of the period.
+    This documents the paper, section 4.2.1. The budget is full at the start.
+    The latest end is what the proof of (2) needs and never exceeds its
+    ⌈C/Q⌉ P. The earliest can be below its ⌊C/Q⌋ P, which holds only if the
+    budget is always granted at the end of the period.
     """
     rounds = -(-processing_us // runtime_us) - 1
     earliest = processing_us + rounds * (period_us - runtime_us)
@@ -137,8 +144,7 @@ def percentile_bound(service: Service, bandwidth: float,
                      level: float) -> float:
     """Return an upper bound of the percentile in s: (6) and (10).
 
-    Without a network to wait for, the bound would only be loose; (5) is
-    returned.
+    Without a network to wait for, the exact percentile (5) is returned.
     """
     checks.probability('The percentile φ', level)
     slack = service.slack(bandwidth)
@@ -150,20 +156,14 @@ def percentile_bound(service: Service, bandwidth: float,
 
 def probability_bound(service: Service, bandwidth: float,
                       deadline_s: float) -> float:
-    """Return a lower bound of Pr[R <= D]: equation (9)."""
+    """Return a lower bound of Pr[R <= D]: equation (9).
+
+    This documents the paper; (10), which :func:`percentile_bound` returns,
+    is its inverse.
+    """
     slack = service.slack(bandwidth)
     spare = deadline_s - 2 * service.delay_s
     if spare <= 0:
         return 0.0
     alpha = 1 / (1 / service.network_slack + 1 / slack)
     return math.expm1(-alpha * spare) ** 2
-
-
-def probability(service: Service, bandwidth: float,
-                deadline_s: float) -> float:
-    """Return Pr[R <= D] exactly in this model."""
-    rates = [service.slack(bandwidth)]
-    if service.network_rate is not None:
-        rates.append(service.network_slack)
-    spare = deadline_s - 2 * service.delay_s
-    return 1 - phases.tail(rates, spare) if spare > 0 else 0.0

@@ -24,8 +24,8 @@ LIMIT = 0.1
 class Point:
     """How far the fluid formula is off at one place of the map.
 
-    Errors are those of the formula, relative to the reservation: above 0 it
-    promises too long a time, below 0 too short a one.
+    Errors are those of the formula, relative to the reservation: it predicts
+    too long a time where they are above 0, too short a time below 0.
 
     :ivar period: P µ
     :ivar load: ρ
@@ -52,11 +52,14 @@ def measure(period: float, load: float, bandwidth: float, shared: bool,
             level: float = 0.99) -> Point:
     """Return one point by simulating both systems with the same requests.
 
-    Fed the same, their difference has little of either's noise.
+    With the same requests, little of the noise of either is left in the
+    difference.
+
+    :param level: the percentile that is compared beside the mean
     """
     rate = period / (PERIOD_US * 1e-6)
     service = queueing.Service(rate * bandwidth * load, rate)
-    # A short period means many events for each request, and less noise.
+    # A short period means more events per request, and less noise.
     number = max(4000, int(requests * min(1.0, 5 * period)))
     sample = cbs_queue.simulate(
         service, round(PERIOD_US * bandwidth), PERIOD_US, number, seed,

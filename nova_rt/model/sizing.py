@@ -6,13 +6,14 @@ import math
 
 from nova_rt import bandwidth as bandwidth_
 from nova_rt import reservation
+from nova_rt import wording
 from nova_rt.model import checks
 from nova_rt.model import periods
 from nova_rt.model import queueing
 
 # A period of a fifth of the processing time keeps the fluid formula within
-# 3% of a real reservation at every place of the map that nova_rt.model.region
-# draws; up to the whole of it, within 10%.
+# 3% of the simulated reservation everywhere on the map of
+# nova_rt.model.region; up to the whole of it, within 10%.
 PERIOD_PART = 5
 
 
@@ -21,8 +22,8 @@ class Target:
     """What the response time must not exceed.
 
     :ivar deadline_s: in s
-    :ivar level: the percentile that must not, or None for the mean
-    :raises checks.ModelError: if these cannot be
+    :ivar level: φ, such as 0.99; None for the mean
+    :raises checks.ModelError: if these are invalid
     """
 
     deadline_s: float
@@ -33,9 +34,9 @@ class Target:
         if self.level is not None:
             checks.probability('The percentile φ', self.level)
 
-    def reached(self, service: queueing.Service, bandwidth: float,
-                bound: bool = False) -> float:
-        """Return what must not exceed the deadline, in s.
+    def response_time(self, service: queueing.Service, bandwidth: float,
+                      bound: bool = False) -> float:
+        """Return the time that must not exceed the deadline, in s.
 
         :param bound: the paper's bound (6) instead of the exact percentile
         """
@@ -59,21 +60,21 @@ def least_bandwidth(service: queueing.Service, target: Target,
     if least >= cap:
         raise checks.ModelError(
             f'Unstable: the requests alone need {least:.4g} of a pCPU, and '
-            f'{cap:g} is the most that one gives; share them among several '
-            'servers.')
-    best = target.reached(service, min(cap, 1.0), bound)
+            f'a pCPU gives at most {cap:g}: share them among several servers.')
+    best = target.response_time(service, min(cap, 1.0), bound)
     if best > target.deadline_s:
         raise checks.ModelError(
-            f'Even {cap:g} of a pCPU reaches only {best * 1e6:.6g} µs, not '
-            f'{target.deadline_s * 1e6:.6g} µs: allow more time, share the '
-            'requests among several servers, or make processing faster.')
+            f'Even {cap:g} of a pCPU reaches only '
+            f'{wording.rounded(best * 1e6)} µs, not '
+            f'{wording.rounded(target.deadline_s * 1e6)} µs: allow more time, '
+            'share the requests among several servers, or make processing faster.')
     low, high = least, cap
     while True:
         middle = (low + high) / 2
         if middle in (low, high):
             return high
         if (service.processing_rate * middle > service.arrival_rate and
-                target.reached(service, middle, bound) <= target.deadline_s):
+                target.response_time(service, middle, bound) <= target.deadline_s):
             high = middle
         else:
             low = middle
@@ -82,14 +83,17 @@ def least_bandwidth(service: queueing.Service, target: Target,
 def period_for(service: queueing.Service, overhead_us: float = 0.0) -> int:
     """Return a period in µs that is small against the processing time.
 
-    The largest of 1, 2, 5, 10, ... that is at most a fifth of it; but
-    1 ms at least, and long enough that overhead stays below 1%.
+    The longest of 1, 2, 5, 10, ... ms that is at most a fifth of it, but at
+    least 1 ms, and long enough that overhead stays below 1%.
+
+    :param overhead_us: of each period, what context switches take
+    :raises checks.ModelError: if no period is long enough for the overhead
     """
     checks.not_negative('The overhead', overhead_us)
-    wanted = 1e6 / service.processing_rate / PERIOD_PART
+    longest = 1e6 / service.processing_rate / PERIOD_PART
     enough = [period for period in periods.ROUND_US
               if period >= 100 * overhead_us]
-    fitting = [period for period in enough if period <= wanted]
+    fitting = [period for period in enough if period <= longest]
     if fitting:
         return max(fitting)
     if not enough:
@@ -117,5 +121,5 @@ def reserve(bandwidth: float, period_us: int, overhead_us: float = 0.0,
             f'than {cap:g} of a pCPU: take a longer period.')
     try:
         return reservation.Reservation(runtime, period_us, 1)
-    except reservation.InvalidReservationError as error:
-        raise checks.ModelError(str(error)) from None
+    except reservation.InvalidReservationError as exc:
+        raise checks.ModelError(str(exc)) from None

@@ -15,7 +15,9 @@ from nova_rt.model import tasks as tasks_
 _TIME = re.compile(r'(wcet|period|deadline)(?:_(us|ms|s))?')
 _STAGE = ('name', 'arrival_rate', 'processing_us', 'delay_us',
           'network_mbps', 'request_bytes')
-# More text than a thousand tasks need.
+# YAML has no types: what a row holds is checked where it is used.
+_Row = Mapping[str, Any]
+# More than a thousand tasks need.
 MAX_BYTES = 1_000_000
 
 
@@ -46,23 +48,33 @@ def read_stages(path: str) -> list[tuple[str, queueing.Service]]:
             for number, row in enumerate(_rows(path, 'stages'), 1)]
 
 
-def service(arrival_rate: Any, processing_us: Any, delay_us: Any = 0,
-            network_mbps: Any = None,
-            request_bytes: Any = None) -> queueing.Service:
-    """Return a service from numbers in the units that people use."""
+def service(arrival_rate: float, processing_us: float, delay_us: float = 0,
+            network_mbps: float | None = None,
+            request_bytes: float | None = None) -> queueing.Service:
+    """Return a service from numbers in the units that people use.
+
+    :param arrival_rate: requests per s
+    :param processing_us: mean processing time on a whole pCPU
+    :param delay_us: one-way network delay
+    :param network_mbps: network bandwidth; None if it does not matter
+    :param request_bytes: mean request size; None if it does not matter
+    :raises checks.ModelError: if these are invalid
+    """
     if (network_mbps is None) != (request_bytes is None):
         raise checks.ModelError('The network bandwidth and the mean request '
-                                'size are of use only together: give both.')
-    transmits = None if network_mbps is None else queueing.transmission_rate(
-        checks.positive('The network bandwidth', network_mbps) * 1e6,
-        request_bytes)
+                                'size only make sense together: give both.')
+    transmits = None
+    if network_mbps is not None and request_bytes is not None:
+        transmits = queueing.transmission_rate(
+            checks.positive('The network bandwidth', network_mbps) * 1e6,
+            request_bytes)
     return queueing.Service(
         arrival_rate,
         1e6 / checks.positive('The processing time', processing_us),
         checks.not_negative('The network delay', delay_us) / 1e6, transmits)
 
 
-def _rows(path: str, key: str) -> list[Mapping[str, Any]]:
+def _rows(path: str, key: str) -> list[_Row]:
     suffix = pathlib.Path(path).suffix.lower()
     if suffix not in ('.csv', '.yaml', '.yml', '.json'):
         raise checks.ModelError(
@@ -86,9 +98,9 @@ def _text(path: str) -> str:
     try:
         with open(path, 'rb') as stream:
             raw = stream.read(MAX_BYTES + 1)
-    except OSError as error:
+    except OSError as exc:
         raise checks.ModelError(
-            f'{path} cannot be read: {error.strerror}.') from None
+            f'{path} cannot be read: {exc.strerror}.') from None
     if len(raw) > MAX_BYTES:
         raise checks.ModelError(f'{path} is larger than {MAX_BYTES} bytes.')
     try:
@@ -97,11 +109,11 @@ def _text(path: str) -> str:
         raise checks.ModelError(f'{path} is not UTF-8 text.') from None
 
 
-def _csv(text: str) -> list[dict[str, Any]]:
+def _csv(text: str) -> list[_Row]:
     try:
         rows = list(csv.DictReader(text.splitlines(), skipinitialspace=True))
-    except csv.Error as error:
-        raise checks.ModelError(f'The CSV is broken: {error}.') from None
+    except csv.Error as exc:
+        raise checks.ModelError(f'The CSV is broken: {exc}.') from None
     for number, row in enumerate(rows, 2):
         if None in row:
             raise checks.ModelError(
@@ -114,13 +126,13 @@ def _yaml(path: str, text: str) -> Any:
     import yaml
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        where = getattr(error, 'problem_mark', None)
-        line = f' at line {where.line + 1}' if where else ''
-        raise checks.ModelError(f'{path} is not YAML{line}.') from None
+    except (yaml.YAMLError, ValueError, RecursionError) as exc:
+        mark = getattr(exc, 'problem_mark', None)
+        line = f' at line {mark.line + 1}' if mark else ''
+        raise checks.ModelError(f'{path} is not valid YAML{line}.') from None
 
 
-def _task(row: Mapping[str, Any], default: str) -> tasks_.Task:
+def _task(row: _Row, default: str) -> tasks_.Task:
     name = str(row.get('name', '') or default)
     times: dict[str, int] = {}
     for field, value in row.items():
@@ -143,9 +155,9 @@ def _task(row: Mapping[str, Any], default: str) -> tasks_.Task:
                        times.get('deadline', 0), name)
 
 
-def _stage(row: Mapping[str, Any],
+def _stage(row: _Row,
            number: int) -> tuple[str, queueing.Service]:
-    name = str(row.get('name', f'stage{number}'))
+    name = str(row.get('name', '') or f'stage{number}')
     for field in row:
         if field not in _STAGE:
             raise checks.ModelError(

@@ -12,14 +12,14 @@ MAX_TASKS = 1000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Task:
-    """A task that needs the CPU for a time, again and again.
+    """A sporadic task: each job needs the CPU for a time.
 
     :ivar wcet_us: C, longest execution time of a job in µs
     :ivar period_us: T, least time between two arrivals in µs
     :ivar deadline_us: D, in µs from the arrival; at most the period, and
         equal to it if 0 is given
-    :ivar name: for people
-    :raises checks.ModelError: if these cannot be
+    :ivar name: shown to people, if there is one
+    :raises checks.ModelError: if these are invalid
     """
 
     wcet_us: int
@@ -28,7 +28,7 @@ class Task:
     name: str = ''
 
     def __post_init__(self) -> None:
-        known = f' of task {self.name}' if self.name else ''
+        known = f' of {self.name}' if self.name else ''
         wcet = checks.time_us(f'The execution time{known}', self.wcet_us)
         period = checks.time_us(f'The period{known}', self.period_us)
         deadline = checks.time_us(

@@ -17,7 +17,7 @@ def draw(hosts: Mapping[str, shares.HostShares],
          placements: Mapping[str, fleet.Placement], policy: str) -> Any:
     """Return a figure with a stack of reservations on each pCPU.
 
-    :raises checks.ModelError: if there are more hosts than one can see
+    :raises checks.ModelError: if there are too many hosts for a picture
     """
     if len(hosts) > MAX_HOSTS:
         raise checks.ModelError(f'{len(hosts)} hosts do not fit a picture: '
@@ -28,7 +28,7 @@ def draw(hosts: Mapping[str, shares.HostShares],
         height=1 + 2.6 * len(hosts), squeeze=False, sharey=True)
     colours = {name: style.colour(i) for i, name in enumerate(placements)}
     for axis, (name, host) in zip(axes[:, 0], hosts.items(), strict=True):
-        here = {one: placed for one, placed in placements.items()
+        here = {server: placed for server, placed in placements.items()
                 if placed.host == name}
         _host(axis, host, here, colours)
         axis.set_title(f'{name}: {bandwidth.cpus(host.rt_share_used):.2f} of '

@@ -15,7 +15,7 @@ from nova_rt.model.plots import style
 def fluid(points: Sequence[region.Point]) -> Any:
     """Return the map of the fluid formula's error in the mean.
 
-    Blue: it promises too long a time; red: too short a one, which is the
+    Blue: it predicts too long a time; red: too short a time, which is the
     dangerous side. The black line is 10%.
     """
     drawn, axes = style.canvas(
@@ -73,7 +73,7 @@ def evaluation(shares: Sequence[tuple[Fraction, Fraction, int]],
     """Return the reservations of many task sets, and their responses.
 
     :param shares: utilisation, bandwidth and tasks of each set
-    :param total: what their simulations saw
+    :param total: the outcome of their simulations
     """
     drawn, axes = style.canvas(1, 2, width=12, height=4.8)
     load, width, tasks = np.array(
@@ -87,8 +87,8 @@ def evaluation(shares: Sequence[tuple[Fraction, Fraction, int]],
                 title=f'{len(shares)} task sets: mean U {load.mean():.3f}, '
                 f'mean bandwidth {width.mean():.3f}')
     drawn.colorbar(dots, ax=axes[0], label='tasks')
-    seen = np.cumsum(total.histogram) / total.histogram.sum()
-    axes[1].plot(np.arange(1, seen.size + 1) / campaign.BINS, seen,
+    parts = np.cumsum(total.histogram) / total.histogram.sum()
+    axes[1].plot(np.arange(1, parts.size + 1) / campaign.BINS, parts,
                  color=style.colour(0))
     axes[1].axvline(1, color=style.BAD, lw=1.4)
     axes[1].text(0.985, 0.05, 'deadline', rotation=90, color=style.BAD,

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures 6 and 7 and Table 3 of the OpenStack paper, from the model."""
 
+from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
+from typing import Protocol
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,16 +16,24 @@ from nova_rt.model.plots import style
 
 GAPS_US = [100.0, 250.0, 500.0, 1000.0, 1500.0, 2000.0, 2500.0, 3000.0,
            3500.0, 4000.0, 4500.0, 5000.0]
+_T = TypeVar('_T')
 
 
-def figure_6(track: Any) -> Any:
+class Track(Protocol):
+    """Shows progress."""
+
+    def __call__(self, items: Sequence[_T], label: str) -> Iterable[_T]:
+        """Return the items, and show how many were taken."""
+
+
+def figure_6(track: Track) -> Any:
     """Return Figure 6: equation (5) as lines, simulations as markers."""
     drawn, axes = style.canvas(2, 1, width=8, height=7.4, sharex=True)
     for axis, load, bandwidth in zip(
             axes, (0.5, 0.8), (0.8, 0.9), strict=True):
         lines = np.linspace(100, 5000, 200)
         services = [paper.service(gap, load) for gap in lines]
-        seen = np.array([paper.simulated(
+        simulated = np.array([paper.simulate(
             paper.service(gap, load), bandwidth, seed)
             for seed, gap in enumerate(track(GAPS_US, f'LD = {load}'))])
         for index, (name, values) in enumerate((
@@ -30,7 +42,7 @@ def figure_6(track: Any) -> Any:
                     s, bandwidth, paper.LEVEL) for s in services]))):
             axis.plot(lines, 1e6 * np.array(values),
                       color=style.colour(index), label=f'{name}, equation (5)')
-            axis.plot(GAPS_US, 1e6 * seen[:, index], 'o', mec='white', ms=7,
+            axis.plot(GAPS_US, 1e6 * simulated[:, index], 'o', mec='white', ms=7,
                       color=style.colour(index),
                       label=f'{name}, simulated reservation')
         axis.set(yscale='log', ylabel='response time (µs)',
@@ -51,13 +63,13 @@ def figure_7() -> Any:
         rows = []
         for gap in gaps:
             try:
-                one = paper.service(gap, 0.5, megabits * 1e6)
+                point = paper.service(gap, 0.5, megabits * 1e6)
             except checks.ModelError:
                 continue
             rows.append((
-                gap, queueing.mean(one, 0.8),
-                queueing.percentile_bound(one, 0.8, paper.LEVEL),
-                queueing.percentile(one, 0.8, paper.LEVEL)))
+                gap, queueing.mean(point, 0.8),
+                queueing.percentile_bound(point, 0.8, paper.LEVEL),
+                queueing.percentile(point, 0.8, paper.LEVEL)))
         at, mean, bound, exact = np.array(rows).T
         name = f'σ = {megabits} Mbps'
         axes[0].plot(at, 1e6 * mean, color=style.colour(index), label=name)
@@ -76,7 +88,7 @@ def figure_7() -> Any:
     return drawn
 
 
-def table_3(track: Any) -> Any:
+def table_3(track: Track) -> Any:
     """Return Table 3 as bars: measured in the paper, simulated here."""
     drawn, axes = style.canvas(1, 2, width=12, height=5, sharey=True)
     ours = np.array([paper.row_errors(setting, GAPS_US) for setting in track(
@@ -95,9 +107,9 @@ def table_3(track: Any) -> Any:
             axis.bar_label(bars, [
                 f'{value[column + 1]:.1f}%   RMSE {value[column]:,.0f} µs'
                 for value in values], padding=4, fontsize=8.5)
+        largest = max(theirs[:, column + 1].max(), ours[:, column + 1].max())
         axis.set(title=f'Error of the model, {name}', xlabel='MAPE (%)',
-                 yticks=rows, yticklabels=names, xlim=(0, 1.45 * max(theirs[:, column + 1].max(),
-                                              ours[:, column + 1].max())))
+                 yticks=rows, yticklabels=names, xlim=(0, 1.45 * largest))
         axis.grid(axis='y', visible=False)
     axes[0].invert_yaxis()
     drawn.legend(*axes[0].get_legend_handles_labels(), ncols=2,

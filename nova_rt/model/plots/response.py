@@ -19,7 +19,7 @@ def draw(service: queueing.Service, target: sizing.Target | None,
          simulated: Sequence[tuple[float, float, float]] = ()) -> Any:
     """Return a figure with the mean and percentiles over Q/P.
 
-    :param target: drawn with the bandwidth that meets it, if there is one
+    :param target: drawn with the bandwidth that meets it, if not None
     :param simulated: (Q/P, mean, 99th percentile) of simulations, in s
     """
     drawn, axis = style.canvas()

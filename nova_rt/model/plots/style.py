@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One look for all pictures."""
+"""The look that all pictures share."""
 
 import pathlib
 from typing import Any
@@ -30,7 +30,7 @@ _RC: dict[Any, Any] = {
 
 
 def look() -> Any:
-    """Return a context in which all is drawn and saved in the one look."""
+    """Return a context in which pictures are drawn and saved in this look."""
     return mpl.rc_context(_RC)
 
 
@@ -52,9 +52,9 @@ def save(drawn: Any, base: str) -> tuple[str, str]:
     try:
         drawn.savefig(paths[0], metadata={'Date': None})
         drawn.savefig(paths[1], dpi=160)
-    except OSError as error:
+    except OSError as exc:
         raise checks.ModelError(
-            f'{error.filename} cannot be written: {error.strerror}.'
+            f'{exc.filename} cannot be written: {exc.strerror}.'
         ) from None
     return paths[0], paths[1]
 

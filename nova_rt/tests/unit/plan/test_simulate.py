@@ -63,7 +63,7 @@ def test_a_removal_makes_room_and_says_where(ask):
 def test_reservations_spread_over_hosts(ask):
     answers = ask([add('c1', 60), add('c2', 60), add('c3', 60)],
                   '--pcpus', '1', '--hosts', '2')
-    assert [each.get('host') for each in answers] == ['host0', 'host1', None]
+    assert [answer.get('host') for answer in answers] == ['host0', 'host1', None]
 
 
 @pytest.mark.parametrize(('policy', 'pcpus'), [
@@ -100,6 +100,9 @@ BAD_LINES = [
      'period_us is missing'),
     ({'op': 'add', 'id': 'x', 'runtime_us': 100, 'period_us': 1000},
      'vcpus is missing'),
+    (add('x', 10) | {'vcpu': 2},
+     'The field "vcpu" is unknown: give op, id, runtime_us, period_us, vcpus.'),
+    ({'op': 'remove', 'id': 'held', 'x' * 500: 1}, 'is unknown'),
     (add('x', 10) | {'runtime_us': 0}, '0 µs'),
     (add('x', 10) | {'runtime_us': -5}, '-5 µs'),
     (add('x', 10) | {'runtime_us': True}, 'True'),

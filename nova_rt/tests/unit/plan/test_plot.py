@@ -7,19 +7,9 @@ import pytest
 
 from nova_rt.cmd import plan
 from nova_rt.model import region
-from nova_rt.tests.unit.model import examples
-
-SERVICE = ['--arrival-rate', '100', '--processing-us', '2000']
-TARGET = ['--deadline-us', '20000', '--percentile', '0.99']
-PAPER = ['--budget-us', '30000', '--period-us', '10000', '--vcpus', '4']
-
-
-@pytest.fixture
-def gamma(tmp_path):
-    path = tmp_path / 'gamma.csv'
-    path.write_text('wcet_ms, period_ms\n' + '\n'.join(
-        f'{wcet}, {period}' for wcet, period in examples.GAMMA_MS))
-    return str(path)
+from nova_rt.tests.unit.plan.cases import PAPER
+from nova_rt.tests.unit.plan.cases import SERVICE
+from nova_rt.tests.unit.plan.cases import TARGET
 
 
 def check_picture(base, capsys):
