@@ -58,7 +58,7 @@ class Measurement:
     theirs: Spread | None = None
     ratio: Spread | None = None
     aims: tuple[Aim, ...] = ()
-    notes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    notes: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
 
 def in_turn(actions: Mapping[str, Action], rounds: int,

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of nova-rt, in group ``[rt]`` of nova.conf."""
 
-from typing import Any
-
 from oslo_config import cfg
 
 from nova_rt import fitting
@@ -74,7 +72,7 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(OPTS, group=GROUP)
 
 
-def list_opts() -> list[tuple[cfg.OptGroup, list[Any]]]:
+def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
     """Return the options for oslo-config-generator and the documentation."""
     return [(_group(), OPTS)]
 

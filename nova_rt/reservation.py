@@ -4,7 +4,6 @@
 from collections.abc import Mapping
 import dataclasses
 import re
-from typing import Any
 
 from nova_rt import bandwidth
 from nova_rt import errors
@@ -115,7 +114,7 @@ def check_period(name: str, period_us: int) -> None:
             f'{bandwidth.MIN_PERIOD_US} µs to {bandwidth.MAX_PERIOD_US} µs.')
 
 
-def parse_number(name: str, value: Any) -> int:
+def parse_number(name: str, value: object) -> int:
     """Return the whole number that a flavor, a hint or RequestSpec holds.
 
     :param value: an int, a string of ASCII digits, or a list of one of these
@@ -141,7 +140,7 @@ def parse_number(name: str, value: Any) -> int:
     return value
 
 
-def times_from_extra_specs(extra_specs: Mapping[str, Any]) -> Times:
+def times_from_extra_specs(extra_specs: Mapping[str, object]) -> Times:
     """Return the times in a flavor's extra specs; a flavor may lack either.
 
     :raises InvalidReservationError: if one is not a number within its limits
@@ -150,7 +149,7 @@ def times_from_extra_specs(extra_specs: Mapping[str, Any]) -> Times:
                                 PERIOD: EXTRA_SPEC_PREFIX + PERIOD})
 
 
-def times_from_hints(hints: Mapping[str, Any]) -> Times:
+def times_from_hints(hints: Mapping[str, object]) -> Times:
     """Return the times in scheduler hints, named with or without ``hw:``.
 
     :raises InvalidReservationError: if one is not a number within its limits, or
@@ -168,7 +167,7 @@ def times_from_hints(hints: Mapping[str, Any]) -> Times:
     return plain.over(prefixed)
 
 
-def _times(source: Mapping[str, Any], names: Mapping[str, str]) -> Times:
+def _times(source: Mapping[str, object], names: Mapping[str, str]) -> Times:
     runtime_us = period_us = None
     if names[RUNTIME] in source:
         runtime_us = parse_number(names[RUNTIME], source[names[RUNTIME]])
@@ -179,7 +178,7 @@ def _times(source: Mapping[str, Any], names: Mapping[str, str]) -> Times:
     return Times(runtime_us, period_us)
 
 
-def requested(extra_specs: Mapping[str, Any], hints: Mapping[str, Any],
+def requested(extra_specs: Mapping[str, object], hints: Mapping[str, object],
               vcpus: int) -> Reservation | None:
     """Return the reservation of a server, or None if it asks for none.
 
@@ -208,7 +207,7 @@ def requested(extra_specs: Mapping[str, Any], hints: Mapping[str, Any],
     return Reservation(times.runtime_us, times.period_us, vcpus)
 
 
-def described(extra_specs: Mapping[str, Any],
+def described(extra_specs: Mapping[str, object],
               vcpus: int) -> Reservation | None:
     """Return the reservation that a flavor describes by itself.
 
@@ -227,7 +226,7 @@ def described(extra_specs: Mapping[str, Any],
     return Reservation(times.runtime_us, times.period_us, vcpus)
 
 
-def check_extra_spec(name: str, value: Any) -> None:
+def check_extra_spec(name: str, value: object) -> None:
     """Check the value of one of EXTRA_SPECS by itself.
 
     :raises InvalidReservationError: if the value is wrong whatever the others are
@@ -259,7 +258,7 @@ def check_cap(wanted: Reservation, cap: int) -> None:
         f'{PERIOD}.')
 
 
-def init_policy(extra_specs: Mapping[str, Any]) -> InitPolicy | None:
+def init_policy(extra_specs: Mapping[str, object]) -> InitPolicy | None:
     """Return the policy for the container's init, or None if none is asked.
 
     :raises InvalidReservationError: for an unknown policy, a priority outside
@@ -282,7 +281,7 @@ def init_policy(extra_specs: Mapping[str, Any]) -> InitPolicy | None:
         extra_specs.get(priority_name, 1)))
 
 
-def _parse_priority(value: Any) -> int:
+def _parse_priority(value: object) -> int:
     name = EXTRA_SPEC_PREFIX + PRIORITY
     priority = parse_number(name, value)
     if not 1 <= priority <= MAX_PRIORITY:

@@ -11,7 +11,6 @@ import dataclasses
 import enum
 import functools
 import operator
-from typing import Any
 
 from nova_rt import reservation
 
@@ -129,7 +128,7 @@ def to_stats(shares: HostShares) -> dict[str, str]:
     }
 
 
-def from_stats(stats: Mapping[str, Any]) -> HostShares | None:
+def from_stats(stats: Mapping[str, object]) -> HostShares | None:
     """Return the host that ``ComputeNode.stats`` describes, None without one.
 
     This is enough to decide what fits; ``pinned`` stays on the host.

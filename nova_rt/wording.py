@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values in sentences."""
 
-from typing import Any
 
 
-def shown(value: Any, longest: int = 60) -> str:
+def shown(value: object, longest: int = 60) -> str:
     """Return a value as a sentence quotes it: its repr, shortened."""
     return shortened(repr(value), longest)
 

@@ -12,7 +12,6 @@ that they may not see.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from nova import context as nova_context
 from nova import objects
@@ -31,7 +30,7 @@ CONF = nova.conf.CONF
 HINT_KEYS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
 
 
-def check_create(context: nova_context.RequestContext, body: Any) -> None:
+def check_create(context: nova_context.RequestContext, body: object) -> None:
     """Check a new server: its hints over its flavor."""
     server = _mapping(body, 'server')
     flavor_ref = server.get('flavorRef')
@@ -45,7 +44,7 @@ def check_create(context: nova_context.RequestContext, body: Any) -> None:
     _check_server(context, common.get_id_from_href(flavor_ref), _hints(body))
 
 
-def check_action(context: nova_context.RequestContext, body: Any,
+def check_action(context: nova_context.RequestContext, body: object,
                  server_id: str) -> None:
     """Check a resize: the server's stored hints over the new flavor.
 
@@ -66,7 +65,7 @@ def check_action(context: nova_context.RequestContext, body: Any,
     _check_server(context, str(flavor_ref), hints or {})
 
 
-def check_extra_specs(context: nova_context.RequestContext, body: Any,
+def check_extra_specs(context: nova_context.RequestContext, body: object,
                       flavor_id: str, key: str | None = None) -> None:
     """Check extra specs that are added to a flavor.
 
@@ -91,7 +90,7 @@ def check_extra_specs(context: nova_context.RequestContext, body: Any,
 
 
 def _check_server(context: nova_context.RequestContext, flavor_id: str,
-                  hints: Mapping[str, Any]) -> None:
+                  hints: Mapping[str, object]) -> None:
     flavor = objects.Flavor.get_by_flavor_id(context, flavor_id, 'no')
     # What was set before the filter was there, or past it.
     spelling.check_extra_spec_names(flavor.extra_specs)
@@ -104,14 +103,14 @@ def _cap() -> int:
     return bandwidth.fraction_to_bandwidth(CONF.rt.cap)
 
 
-def _hints(body: Mapping[str, Any]) -> Mapping[str, Any]:
+def _hints(body: object) -> Mapping[str, object]:
     """Return the hints that Nova will take from the body of a new server."""
     given = [_mapping(body, key) for key in HINT_KEYS]
     times = []
     for hints in given:
         spelling.check_hint_names(hints)
         times.append(reservation.times_from_hints(hints))
-    if HINT_KEYS[0] not in body:
+    if not isinstance(body, dict) or HINT_KEYS[0] not in body:
         return given[1]
     if times[1] not in (reservation.Times(), times[0]):
         raise reservation.InvalidReservationError(
@@ -120,7 +119,7 @@ def _hints(body: Mapping[str, Any]) -> Mapping[str, Any]:
     return given[0]
 
 
-def _mapping(body: Any, key: str) -> Mapping[str, Any]:
+def _mapping(body: object, key: str) -> Mapping[str, object]:
     """Return the object at this key; an empty one if there is none."""
     value = body.get(key) if isinstance(body, dict) else None
     return value if isinstance(value, dict) else {}

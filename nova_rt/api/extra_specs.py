@@ -7,7 +7,6 @@ one extra spec at a time; what they are together is for
 :mod:`nova_rt.api.paste_filter`, at every microversion.
 """
 
-from typing import Any
 
 from nova import exception
 from nova.api.validation.extra_specs import base
@@ -22,7 +21,7 @@ class ReservationValidator(base.ExtraSpecValidator):
     Nova's own would pass what int() reads: ``1_000`` and unicode digits.
     """
 
-    def validate(self, name: str, value: Any) -> None:
+    def validate(self, name: str, value: object) -> None:
         """Check one value.
 
         :raises nova.exception.ValidationError: answered by Nova as HTTP 400

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Imports point one way: a room may import only what this table allows it."""
 
-import ast
-from collections.abc import Iterator
 from graphlib import CycleError
 from graphlib import TopologicalSorter
-from pathlib import Path
 
+from house import imports
+from house import MODULES
+from house import PACKAGES
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
 
 # The pure modules, directly below nova_rt; model and they import nothing of
 # OpenStack's but the options' library.
@@ -45,19 +43,6 @@ ALLOWED = {
     'bench': _PRODUCT | {'nova_rt.testing', 'tacker_rt', 'stack'},
     'experiments': _PRODUCT | {'nova_rt.testing', 'nova_rt.cmd', 'stack'},
 }
-PACKAGES = ('nova_rt', 'tacker_rt', 'stack', 'demo', 'bench', 'experiments')
-
-
-def modules() -> dict[str, Path]:
-    """Return all modules but those of tests, by name."""
-    paths = (path for package in PACKAGES
-             for path in sorted((ROOT / package).rglob('*.py')))
-    return {name_of(path): path for path in paths if 'tests' not in path.parts}
-
-
-def name_of(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix('').parts
-    return '.'.join(parts[:-1] if parts[-1] == '__init__' else parts)
 
 
 def room_of(module: str) -> str:
@@ -68,16 +53,6 @@ def room_of(module: str) -> str:
         if room in ALLOWED)
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Yield what a module imports, late imports included."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f'{node.module}.{alias.name}' for alias in node.names)
-
-
-MODULES = modules()
 ARROWS = {
     name: sorted({target for imported in imports(path)
                   for target in (imported, imported.rpartition('.')[0])
