@@ -30,7 +30,7 @@ class CommandError(errors.NovaRTError):
 
 
 class Explained(command.Command):
-    """A command whose failures are told in a sentence.
+    """A command that reports each failure in a sentence.
 
     It comes before cliff's class among the bases.
     """

@@ -48,14 +48,14 @@ def every() -> list[Cell]:
     :raises UnusableDatabaseError: if the API database cannot be read or knows no cell
     """
     try:
-        found = objects.CellMappingList.get_all(context.get_admin_context())
-    except problems.DATABASE_ERRORS as error:
+        mappings = objects.CellMappingList.get_all(context.get_admin_context())
+    except problems.DATABASE_ERRORS as exc:
         raise problems.UnusableDatabaseError(
-            f'The API database cannot be read: {problems.sentence(error)}; '
+            f'The API database cannot be read: {problems.sentence(exc)}; '
             'look at [api_database] connection in nova.conf.') from None
-    if not found:
+    if not mappings:
         raise problems.UnusableDatabaseError(
             'The API database knows no cell: map them with "nova-manage '
             'cell_v2 map_cell0" and "cell_v2 create_cell" first.')
-    return sorted((Cell(each.name or each.uuid, each.database_connection)
-                   for each in found), key=lambda cell: cell.name)
+    return sorted((Cell(mapping.name or mapping.uuid, mapping.database_connection)
+                   for mapping in mappings), key=lambda cell: cell.name)

@@ -139,5 +139,5 @@ def periods_for(tasks: Sequence[tasks_.Task]) -> list[int]:
     A period below 1 ms only if the deadlines leave nothing else.
     """
     shortest = min(task.deadline_us for task in tasks)
-    fitting = [each for each in periods.ROUND_US if each <= shortest]
+    fitting = [period for period in periods.ROUND_US if period <= shortest]
     return fitting or [max(bandwidth.MIN_PERIOD_US, shortest // 2)]

@@ -162,7 +162,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     """Drop those of the columns that are there, and are ours."""
     engine = ENGINES[op.get_bind().dialect.name]()
-    for table in dict.fromkeys(each.table for each in COLUMNS):
+    for table in dict.fromkeys(column.table for column in COLUMNS):
         there = _generated(table)
         _alter(table, [f'DROP COLUMN {column.name}' for column in COLUMNS
                        if column.table == table and there.get(column.name)],
@@ -176,7 +176,7 @@ def _present() -> dict[str, set[str]]:
 
     :raises UnusableDatabaseError: if a table is not there, or a column is somebody else's
     """
-    present: dict[str, set[str]] = {each.table: set() for each in COLUMNS}
+    present: dict[str, set[str]] = {column.table: set() for column in COLUMNS}
     for table, ours in present.items():
         if not sa.inspect(op.get_bind()).has_table(table):
             raise problems.UnusableDatabaseError(
@@ -195,7 +195,7 @@ def _generated(table: str) -> dict[str, bool]:
     inspector = sa.inspect(op.get_bind())
     if not inspector.has_table(table):
         return {}
-    names = {each.name for each in COLUMNS if each.table == table}
+    names = {column.name for column in COLUMNS if column.table == table}
     return {found['name']: 'computed' in found
             for found in inspector.get_columns(table)
             if found['name'] in names}
