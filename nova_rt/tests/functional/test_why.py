@@ -25,13 +25,14 @@ class TestWhy(cloud.CloudTestCase):
     def why(self, server):
         """Return the rows about a server, by host."""
         command = manage_why.Why(None, None)
-        columns, rows = command.take_action(
-            argparse.Namespace(server=server['id']))
-        told = {}
+        with manage_base.explained(server['id']):
+            columns, rows = command.take_action(
+                argparse.Namespace(server=server['id']))
+        by_host = {}
         for row in rows:
             named = dict(zip(columns, row, strict=True))
-            told.setdefault(named['host'], []).append(named)
-        return told
+            by_host.setdefault(named['host'], []).append(named)
+        return by_host
 
     def refused(self, percent=40, vcpus=4, **kwargs):
         return self.boot(self.make_flavor(percent, vcpus, **kwargs),
