@@ -8,9 +8,10 @@ from stack import graph
 from stack import guests
 from stack import host
 from stack import nodes
-from stack import procfs
 from stack.errors import StackError
 from stack.interruption import uninterrupted
+from stack.processes import command_line
+from stack.processes import pss_kib
 from stack.service import Service
 from stack.service import Site
 from stack.services import chosen
@@ -75,7 +76,7 @@ class Cloud:
         processes.stop_marked()
         problems = host.give_back(self.site.rundir)
         problems += [
-            f'Process {pid} ({" ".join(procfs.command(pid))[:60]}) still runs.'
+            f'Process {pid} ({" ".join(command_line(pid))[:60]}) still runs.'
             for pid in processes.marked()]
         if not problems:
             self.site.rundir.discard()
@@ -101,7 +102,7 @@ class Cloud:
             pids = processes.members([name])
             rows.append((
                 name, 'running' if pids else 'ended',
-                sum(procfs.pss_kib(pid) for pid in pids)))
+                sum(pss_kib(pid) for pid in pids)))
         return rows
 
     def node(self, number: int) -> nodes.Machine:

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from stack import host
-from stack import procfs
+from stack.processes import command_line
 from stack.processes import send
 from stack.service import Site
 from stack.services import libvirt
@@ -54,8 +54,7 @@ def _left(data: Path) -> list[int]:
 
 def _holds_a_container(pid: int) -> bool:
     """Whether a pid is still that of the process that libvirt started."""
-    return bool(pid and procfs.stat(pid) and procfs.command(pid)[:1]
-                and 'libvirt_lxc' in procfs.command(pid)[0])
+    return 'libvirt_lxc' in ''.join(command_line(pid)[:1])
 
 
 def _in_groups(name: str) -> set[int]:
