@@ -64,6 +64,12 @@ def test_a_test_that_never_ends_has_failed(convert):
     assert counts == {'failed': 1}
 
 
+def test_characters_that_xml_does_not_allow_are_dropped(convert):
+    _, (case,) = convert(
+        *told('T.test', 'fail', 'traceback', 'Error: \x1b[31mno'))
+    assert case.find('failure').get('message') == 'Error: [31mno'
+
+
 def test_where_no_stack_can_be_the_reason_is_one_skip(tmp_path):
     junit.skipped('plugin', 'No root.', tmp_path / 'tempest.xml')
     case, = ElementTree.parse(tmp_path / 'tempest.xml').iter('testcase')
