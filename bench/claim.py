@@ -47,7 +47,7 @@ def measurements() -> Iterator[measure.Measurement]:
     applied = control_groups.apply(ROUNDS)
     yield measure.Measurement(
         f'apply, {applied.where}', 'µs', measure.Spread.of(
-            [each * US for each in applied.seconds]), notes=applied.notes)
+            [elapsed * US for elapsed in applied.seconds]), notes=applied.notes)
     added = measure.Spread.of([
         (ours - theirs + apply) * US for ours, theirs, apply
         in zip(seconds['ours'], seconds['theirs'], applied.seconds,
@@ -132,13 +132,13 @@ def _compute_node() -> objects.ComputeNode:
 
 
 def _instance() -> objects.Instance:
-    asked = examples.with_reservation(examples.WANTED)
+    flavor = examples.with_reservation(examples.WANTED)
     return objects.Instance(
-        uuid=str(uuid.uuid4()), flavor=asked, instance_type_id=1,
+        uuid=str(uuid.uuid4()), flavor=flavor, instance_type_id=1,
         host=None, node=None, launched_on=None, numa_topology=None,
         pci_requests=objects.InstancePCIRequests(requests=[]),
         pci_devices=objects.PciDeviceList(objects=[]), resources=None,
-        vcpus=asked.vcpus, memory_mb=asked.memory_mb, root_gb=asked.root_gb,
+        vcpus=flavor.vcpus, memory_mb=flavor.memory_mb, root_gb=flavor.root_gb,
         ephemeral_gb=0, vm_state=vm_states.BUILDING, task_state=None,
         os_type=None, project_id='bench', user_id='bench', image_ref='bench',
         system_metadata={}, metadata={}, deleted=False)

@@ -49,20 +49,20 @@ def apply(rounds: int) -> Applied:
     :raises KernelRefusalError: if other groups leave the kernel no room
     """
     count = os.cpu_count() or 1
-    spoken = why = None
+    spoken = reason = None
     try:
         spoken = detect.detect(cgroup_tree.CgroupTree.find(), count)
-    except errors.CgroupError as refusal:
-        why = str(refusal)
+    except errors.CgroupError as exc:
+        reason = str(exc)
     if spoken is None:
-        return _on_fake(rounds, why or 'this kernel has no real-time groups')
+        return _on_fake(rounds, reason or 'this kernel has no real-time groups')
     with _groups(spoken) as pid:
         return Applied(
             _applications(spoken, pid, rounds), f'{spoken.name} groups',
             {'pCPUs': count, 'containers beside': NEIGHBOURS})
 
 
-def _on_fake(rounds: int, why: str) -> Applied:
+def _on_fake(rounds: int, reason: str) -> Applied:
     kernel = fake_kernel.FakeKernel(64, multi=True)
     spoken = detect.detect(kernel, 64)
     assert spoken is not None  # noqa: S101
@@ -70,7 +70,7 @@ def _on_fake(rounds: int, why: str) -> Applied:
         kernel.start(1, group)
     kernel.start(1, GROUP)
     return Applied(_applications(spoken, 1, rounds), 'a fake kernel',
-                   {'pCPUs': 64, 'why': why})
+                   {'pCPUs': 64, 'why': reason})
 
 
 def _applications(spoken: dialect.Dialect, pid: int,

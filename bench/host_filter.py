@@ -64,24 +64,24 @@ def _compared(hosts: Hosts, case: str, expected: int,
         if changed:
             shares.unpack.cache_clear()
 
-    for each, spec in ((ours, wanted), (theirs, pinned)):
+    for host_filter, spec in ((ours, wanted), (theirs, pinned)):
         begin()
-        passed = _passed(each, states, spec)
+        passed = _passed(host_filter, states, spec)
         if passed != expected:
             raise RuntimeError(
-                f'{type(each).__name__} passes {passed} hosts, not '
+                f'{type(host_filter).__name__} passes {passed} hosts, not '
                 f'{expected}: the two would not be compared fairly.')
     seconds = measure.in_turn({
         'ours': lambda: _passed(ours, states, wanted),
         'theirs': lambda: _passed(theirs, states, pinned)}, ROUNDS,
         before={'ours': begin, 'theirs': begin})
-    found = measure.compared(
+    measurement = measure.compared(
         f'RTShareFilter per host, {case}', 'NUMATopologyFilter',
         seconds['ours'], seconds['theirs'], 'µs', PER_HOST_US)
     return measure.with_aims(
-        found,
-        measure.Aim('under 20 µs', found.ours.median < 20),
-        measure.Aim('at most 0.1 of it', measure.ratio_of(found) <= 0.1))
+        measurement,
+        measure.Aim('under 20 µs', measurement.ours.median < 20),
+        measure.Aim('at most 0.1 of it', measure.ratio_of(measurement) <= 0.1))
 
 
 def _passed(host_filter: filters.BaseHostFilter, hosts: Hosts,

@@ -57,19 +57,19 @@ def read(path: Path) -> list[Case]:
     """Return the cases in a file that ``kernel/test`` wrote."""
     cases = []
     for line in path.read_text().splitlines():
-        found = json.loads(line)
-        series = (each.split() for each in found['data'])
+        fields = json.loads(line)
+        series = (words.split() for words in fields['data'])
         cases.append(Case(
-            found['kernel'], found['cpus'], found['hierarchy'],
-            found['case'], found['verdict'], found['text'],
+            fields['kernel'], fields['cpus'], fields['hierarchy'],
+            fields['case'], fields['verdict'], fields['text'],
             {name: values for name, *values in series}))
     return cases
 
 
 def measurements(cases: list[Case]) -> Iterator[measure.Measurement]:
     """Yield shares, waiting times and costs, ours beside those of stock."""
-    stock = {(each.cpus, each.name): each for each in cases
-             if each.kernel == 'stock'}
+    stock = {(case.cpus, case.name): case for case in cases
+             if case.kernel == 'stock'}
     for case in cases:
         if case.kernel != 'ours':
             continue
@@ -119,11 +119,11 @@ def _costs(case: Case,
     theirs = {(place, kind): float(value) for place, kind, value in
               _COST.findall(beside.text if beside else '')}
     for place, kind, value in _COST.findall(case.text):
-        other = theirs.get((place, kind))
-        aims = () if other is None else (measure.Aim(
-            'at most 15% more', float(value) <= _COST_TOLERANCE * other),)
+        stock = theirs.get((place, kind))
+        aims = () if stock is None else (measure.Aim(
+            'at most 15% more', float(value) <= _COST_TOLERANCE * stock),)
         yield _pair(f'{kind} {_PLACES[place]}, {case.hierarchy}',
-                    'instructions', float(value), other, *aims)
+                    'instructions', float(value), stock, *aims)
 
 
 def _pair(name: str, unit: str, ours: float, theirs: float | None,

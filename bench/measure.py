@@ -114,9 +114,9 @@ def compared(name: str, beside: str, ours: Sequence[float],
     :param more: further fields
     """
     return Measurement(
-        name, unit, Spread.of([each * scale for each in ours]), beside,
-        Spread.of([each * scale for each in theirs]),
-        Spread.of([one / other for one, other
+        name, unit, Spread.of([sample * scale for sample in ours]), beside,
+        Spread.of([sample * scale for sample in theirs]),
+        Spread.of([our / their for our, their
                    in zip(ours, theirs, strict=True)]), **more)
 
 
@@ -130,6 +130,6 @@ def ratio_of(measurement: Measurement) -> float:
     return measurement.ratio.median
 
 
-def with_aims(found: Measurement, *aims: Aim) -> Measurement:
+def with_aims(measurement: Measurement, *aims: Aim) -> Measurement:
     """Return a measurement with what was aimed at."""
-    return dataclasses.replace(found, aims=aims)
+    return dataclasses.replace(measurement, aims=aims)

@@ -22,24 +22,24 @@ HEADER = (f'{"what":48} {"median":>9} {"min":>9} {"max":>9}    '
           f'{"beside":>9} {"ratio":>7} {"(min":>7} {"max)":>6}  aims')
 
 
-def line(found: measure.Measurement) -> str:
+def line(measurement: measure.Measurement) -> str:
     """Return one row of the table."""
-    ours = found.ours
-    row = (f'{found.name:48} {ours.median:9.2f} {ours.min:9.2f} '
-           f'{ours.max:9.2f} {found.unit}')
-    if found.theirs:
-        row += f' {found.theirs.median:9.2f}'
-    if found.ratio:
-        row += (f' {found.ratio.median:7.3f} '
-                f'({found.ratio.min:6.3f} {found.ratio.max:6.3f})')
-    for aim in found.aims:
+    ours = measurement.ours
+    row = (f'{measurement.name:48} {ours.median:9.2f} {ours.min:9.2f} '
+           f'{ours.max:9.2f} {measurement.unit}')
+    if measurement.theirs:
+        row += f' {measurement.theirs.median:9.2f}'
+    if measurement.ratio:
+        row += (f' {measurement.ratio.median:7.3f} '
+                f'({measurement.ratio.min:6.3f} {measurement.ratio.max:6.3f})')
+    for aim in measurement.aims:
         row += f'  {aim.text}: {"met" if aim.met else "MISSED"}'
-    if found.beside:
-        row += f'  [beside: {found.beside}]'
+    if measurement.beside:
+        row += f'  [beside: {measurement.beside}]'
     return row
 
 
-def write(path: Path, found: Iterable[measure.Measurement]) -> None:
+def write(path: Path, measurements: Iterable[measure.Measurement]) -> None:
     """Write the measurements with what they were taken on."""
     path.write_text(json.dumps({
         'time': datetime.datetime.now(datetime.UTC).isoformat(
@@ -47,7 +47,7 @@ def write(path: Path, found: Iterable[measure.Measurement]) -> None:
         'machine': machine(),
         'versions': {name: importlib.metadata.version(name)
                      for name in VERSIONS},
-        'measurements': [dataclasses.asdict(each) for each in found],
+        'measurements': [dataclasses.asdict(measurement) for measurement in measurements],
     }, indent=1, ensure_ascii=False) + '\n')
 
 

@@ -94,13 +94,13 @@ def _compared(ours: manager.SchedulerManager, plain: manager.SchedulerManager,
         'ours': lambda: _schedule(ours, flavor),
         'plain': lambda: _schedule(plain, flavor)}, ROUNDS,
         before={who: functools.partial(begin, who) for who in filters})
-    found = measure.compared(
+    measurement = measure.compared(
         f'select_destinations, {what}', 'without filters and weigher',
         seconds['ours'], seconds['plain'], 'ms', MS,
         notes={'hosts': HOSTS, 'pCPUs': PCPUS, 'database': 'SQLite in memory',
                'Placement': 'fake'})
-    return measure.with_aims(found, measure.Aim(
-        'at most 1.05 of it', measure.ratio_of(found) <= 1.05))
+    return measure.with_aims(measurement, measure.Aim(
+        'at most 1.05 of it', measure.ratio_of(measurement) <= 1.05))
 
 
 def _schedule(scheduler: manager.SchedulerManager,

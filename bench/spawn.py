@@ -37,18 +37,18 @@ def measurements(added: measure.Spread,
     :param added: what they take, in µs
     :raises StackError: if a stack should run and does not
     """
-    why = 'as asked' if without_stack else prerequisites.missing_for_containers()
-    if why:
+    reason = 'as asked' if without_stack else prerequisites.missing_for_containers()
+    if reason:
         beside, seconds = 'create to ACTIVE in functional fixtures', _fixtures()
     else:
         beside, seconds = 'spawn on the real stack', _real()
-    theirs = measure.Spread.of([each * 1e6 for each in seconds])
+    theirs = measure.Spread.of([elapsed * 1e6 for elapsed in seconds])
     ratio = measure.Spread(
         added.median / theirs.median, added.min / theirs.max,
         added.max / theirs.min)
     yield measure.Measurement(
         'claim + apply in a spawn', 'µs', added, beside, theirs, ratio,
-        notes={'servers': len(seconds), 'no real stack': why})
+        notes={'servers': len(seconds), 'no real stack': reason})
 
 
 def _real() -> list[float]:
@@ -95,14 +95,14 @@ def _wait(client: session.Session, server: str, status: str) -> None:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         answer = client.get(f'/servers/{server}', raise_exc=False, **_COMPUTE)
-        found = answer.json()['server']['status'] if answer.ok else ''
-        if found == status:
+        state = answer.json()['server']['status'] if answer.ok else ''
+        if state == status:
             return
-        if found == 'ERROR':
+        if state == 'ERROR':
             raise StackError(
                 f'The server failed: {answer.json()["server"]["fault"]}')
         time.sleep(0.2)
-    raise StackError(f'The server is {found} after {PATIENCE:.0f} s.')
+    raise StackError(f'The server is {state} after {PATIENCE:.0f} s.')
 
 
 class _Fixtures(functional.CloudTestCase):

@@ -118,11 +118,11 @@ def _compared(name: str, vdus: int, ours: str, theirs: str,
                 ROUNDS, before={'ours': _with_us, 'theirs': _without_us})
         finally:
             _with_us()
-    found = measure.compared(
+    measurement = measure.compared(
         name, 'heat-translator alone', seconds['ours'], seconds['theirs'],
         'ms', MS / repeats)
-    return measure.with_aims(found, measure.Aim(
-        'at most 5% slower', measure.ratio_of(found) <= 1.05))
+    return measure.with_aims(measurement, measure.Aim(
+        'at most 5% slower', measure.ratio_of(measurement) <= 1.05))
 
 
 def _check_alike(paths: dict[str, Path]) -> None:

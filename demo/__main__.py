@@ -39,8 +39,8 @@ def main() -> int:
     interruptible()
     try:
         _run(args)
-    except (DemoError, StackError) as error:
-        print(f'\n{error}', file=sys.stderr)
+    except (DemoError, StackError) as exc:
+        print(f'\n{exc}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print('\nInterrupted; everything was given back.', file=sys.stderr)

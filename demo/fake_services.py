@@ -61,8 +61,8 @@ def send(
 
 def _user(environ: dict[str, Any]) -> str:
     size = int(environ.get('CONTENT_LENGTH') or 0)
-    asked = json.loads(environ['wsgi.input'].read(size))
-    return str(asked['auth']['identity']['password']['user']['name'])
+    request = json.loads(environ['wsgi.input'].read(size))
+    return str(request['auth']['identity']['password']['user']['name'])
 
 
 def _token(user: str, base: str) -> dict[str, Any]:

@@ -36,11 +36,11 @@ class Demo(ABC):
         self.up()
         try:
             self.story()
-        except BaseException as why:
+        except BaseException as exc:
             left = self.down()
             if left:
                 raise DemoError('\n'.join(
-                    [str(why) or 'Interrupted.', *left])) from why
+                    [str(exc) or 'Interrupted.', *left])) from exc
             raise
         if self.keep:
             self._say_how_to_use()

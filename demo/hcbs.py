@@ -45,15 +45,15 @@ def must_hold(running: Mapping[str, containers.Container],
         tolerance, a fraction.
     """
     say('  server              pCPU   reserved   measured by cpu.rt_stat')
-    for name, one in sorted(running.items()):
-        if not any(one.runtimes_us):
+    for name, container in sorted(running.items()):
+        if not any(container.runtimes_us):
             continue
-        for pcpu, reserved in enumerate(one.reserved):
+        for pcpu, reserved in enumerate(container.reserved):
             say(f'  {name:18} {pcpu:5}   {reserved:8.2%}   '
-                f'{one.shares[pcpu]:8.2%}')
-        if one.farthest > tolerance:
+                f'{container.shares[pcpu]:8.2%}')
+        if container.farthest > tolerance:
             raise DemoError(
-                f'Server {name} is {one.farthest * 100:.2f} points from what '
+                f'Server {name} is {container.farthest * 100:.2f} points from what '
                 f'is reserved; it should be within {tolerance * 100:g}.')
 
 
@@ -165,7 +165,7 @@ class HcbsDemo(Demo):
     def _end(self, user: Client) -> None:
         with step(8, 'The end of the servers'):
             user.run('openstack server delete --wait a b c d')
-            self.nothing_left([one.group for one in
+            self.nothing_left([container.group for container in
                                containers.look(self._node).values()])
 
     def _create(self, user: Client, name: str, flavor: str) -> None:
@@ -175,16 +175,16 @@ class HcbsDemo(Demo):
     def _look(self, operator: Client, seconds: float = 0, *beside: str,
               ) -> Mapping[str, containers.Container]:
         """Return the containers by their server's name."""
-        found = containers.look(self._node, seconds, *beside)
-        return {each.name: found[each.instance_name] for each
+        by_instance = containers.look(self._node, seconds, *beside)
+        return {server.name: by_instance[server.instance_name] for server
                 in operator.cloud.compute.servers(all_projects=True)
-                if each.instance_name in found}
+                if server.instance_name in by_instance}
 
     def _show_kernel(self, running: Mapping[str, containers.Container]) -> None:
-        for name, one in sorted(running.items()):
+        for name, container in sorted(running.items()):
             say(f'   {name}  cpu.rt_multi_runtime_us: '
-                f'{" ".join(map(str, one.runtimes_us)):28} '
-                f'cpu.rt_period_us: {one.period_us}')
+                f'{" ".join(map(str, container.runtimes_us)):28} '
+                f'cpu.rt_period_us: {container.period_us}')
 
     def _must_hold(self, operator: Client, *beside: str) -> None:
         must_hold(self._look(operator, WINDOW, *beside), TOLERANCE)

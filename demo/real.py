@@ -146,7 +146,7 @@ class _Hog:
 
 
 def _dialect() -> dialect.Dialect:
-    found = kernel.spoken()
-    if found is None:
+    spoken = kernel.spoken()
+    if spoken is None:
         raise DemoError(prerequisites.missing_for_containers())
-    return found
+    return spoken

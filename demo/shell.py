@@ -90,8 +90,8 @@ class Client:
                 line, WIDTH, initial_indent='  ', subsequent_indent='  ',
                 drop_whitespace=False) or ['']))
         if (done.returncode != 0) != fails:
-            wanted = 'should have been refused' if fails else 'failed'
-            raise DemoError(f'"{command}" {wanted}: {said or "no output"}')
+            problem = 'should have been refused' if fails else 'failed'
+            raise DemoError(f'"{command}" {problem}: {said or "no output"}')
         return said if fails else done.stdout.strip()
 
     def server(self, name: str) -> openstack.compute.v2.server.Server:

@@ -45,8 +45,8 @@ class Result:
 
 def missing() -> str:
     """Return why no virtual machine can be had; empty if one can."""
-    absent = [each for each in PACKAGES if subprocess.run(
-        ['dpkg', '-s', each], capture_output=True, check=False).returncode]
+    absent = [package for package in PACKAGES if subprocess.run(
+        ['dpkg', '-s', package], capture_output=True, check=False).returncode]
     if absent and (os.geteuid() or not _installed(absent)):
         return f'not installed: {" ".join(absent)}'
     return ''
@@ -72,8 +72,8 @@ def kernel() -> Path:
 
     :raises GuestError: if it cannot be
     """
-    if given := os.environ.get('NOVA_RT_KERNEL'):
-        return Path(given)
+    if path := os.environ.get('NOVA_RT_KERNEL'):
+        return Path(path)
     built = subprocess.run([ROOT / 'kernel' / 'build', 'hcbs'],
                            stdout=subprocess.PIPE, text=True, check=False)
     if built.returncode:
@@ -120,8 +120,8 @@ def _boot(work: Path, disk: Path, shift: int, memory_mb: int, cpus: int,
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, timeout=timeout_s, check=False)
-    except subprocess.TimeoutExpired as error:
-        tail = (error.stdout or b'').decode(errors='replace').splitlines()
+    except subprocess.TimeoutExpired as exc:
+        tail = (exc.stdout or b'').decode(errors='replace').splitlines()
         raise GuestError(
             f'The virtual machine did not end in {timeout_s} s: '
             + ' / '.join(tail[-5:])) from None

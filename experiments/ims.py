@@ -96,9 +96,9 @@ def measure(count: int) -> dict[str, statistics.Values]:
     :raises guest.GuestError: if a registration failed
     """
     script = (PARTS / 'guest.sh').read_text()
-    found = guest.run(settings(count) + script, memory_mb=MEMORY_MB,
+    result = guest.run(settings(count) + script, memory_mb=MEMORY_MB,
                       more=debian())
-    return read(found.files, count)
+    return read(result.files, count)
 
 
 def read(files: Mapping[str, bytes], count: int
@@ -122,11 +122,11 @@ def read(files: Mapping[str, bytes], count: int
 
 def cases(kept: Mapping[str, statistics.Values]) -> dict[str, Case]:
     """Return the cases by name."""
-    found = {}
+    by_name = {}
     for name in PAPER_P99_US:
         *used, passed = kept[f'{name}-use']
-        found[name] = Case(name, kept[name], *(each / passed for each in used))
-    return found
+        by_name[name] = Case(name, kept[name], *(time / passed for time in used))
+    return by_name
 
 
 HEADER = ['case', 'registrations', 'container_load', 'noise_load', 'client_load',
@@ -137,16 +137,16 @@ HEADER = ['case', 'registrations', 'container_load', 'noise_load', 'client_load'
 def row(case: Case) -> list[object]:
     """Return what the CSV has of one case."""
     interval = statistics.point_interval(
-        case.series, lambda each: statistics.percentile_99(each.measured))
+        case.series, lambda series: statistics.percentile_99(series.measured))
     return [case.name, case.times.size, case.load, case.noise,
             case.client, statistics.mean(case.times), float(np.median(case.times)),
             case.p99, interval.half, case.p99 + NETWORK_US,
             PAPER_P99_US[case.name]]
 
 
-def change(found: Mapping[str, Case], scheduler: str) -> float:
+def change(by_name: Mapping[str, Case], scheduler: str) -> float:
     """Return by what part of it the noise changes the 99th percentile."""
-    return found[f'{scheduler}-noise'].p99 / found[f'{scheduler}-quiet'].p99 - 1
+    return by_name[f'{scheduler}-noise'].p99 / by_name[f'{scheduler}-quiet'].p99 - 1
 
 
 def run(folder: output.Folder, quick: bool = False,
@@ -154,14 +154,14 @@ def run(folder: output.Folder, quick: bool = False,
     """Measure all cases, write the table; return them by name."""
     clock = output.Clock()
     count = 100 if quick else requests
-    found = cases(folder.samples(
+    by_name = cases(folder.samples(
         f'ims-{count}', lambda: measure(count)))
-    folder.table('ims', HEADER, map(row, found.values()))
-    for case in found.values():
+    folder.table('ims', HEADER, map(row, by_name.values()))
+    for case in by_name.values():
         clock.say(f'{case.name}: 99th percentile {case.p99:.0f} µs, the '
                   f"paper's {PAPER_P99_US[case.name]}; load {case.load:.1%}, "
                   f'SIPp {case.client:.1%}')
     for scheduler in ('fair', 'hcbs'):
         clock.say(f'{scheduler}: noise changes the 99th percentile by '
-                  f'{change(found, scheduler):+.1%}')
-    return found
+                  f'{change(by_name, scheduler):+.1%}')
+    return by_name

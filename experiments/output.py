@@ -31,9 +31,9 @@ class Folder:
         """Measure, and keep every sample; or return what was kept."""
         path = self.path / 'samples' / f'{name}.npz'
         if not (self.reuse and path.exists()):
-            found = measure()
+            arrays = measure()
             path.parent.mkdir(parents=True, exist_ok=True)
-            np.savez_compressed(path, **found)
+            np.savez_compressed(path, **arrays)
         with np.load(path) as kept:
             return dict(kept)
 

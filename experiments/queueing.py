@@ -127,18 +127,18 @@ def measure(folder: output.Folder, setting: paper.Setting,
 def _in_guest(draws: Sequence[Draw], size: float, held: str
               ) -> dict[str, statistics.Values]:
     """Return response times and the server's costs, in µs."""
-    found = guest.run('\n'.join(
+    result = guest.run('\n'.join(
         f'exp queueing /data/{index} /out/{index} {held}'
         for index in range(len(draws))),
-        {str(index): encoded(each, size) for index, each in enumerate(draws)})
-    costs = [float(each) for each in re.findall(r'server=(-?\d+)', found.text)]
-    return {'costs': np.array(costs) / 1e3 / SCALE} | responses(found)
+        {str(index): encoded(drawn, size) for index, drawn in enumerate(draws)})
+    costs = [float(cost) for cost in re.findall(r'server=(-?\d+)', result.text)]
+    return {'costs': np.array(costs) / 1e3 / SCALE} | responses(result)
 
 
-def responses(found: guest.Result) -> dict[str, statistics.Values]:
+def responses(result: guest.Result) -> dict[str, statistics.Values]:
     """Return the response times that the guest's program wrote, in µs."""
     return {f'responses{name}': np.frombuffer(data, np.int64) / 1e3 / SCALE
-            for name, data in found.files.items()}
+            for name, data in result.files.items()}
 
 
 def _point(setting: paper.Setting, gap: float, drawn: Draw,
@@ -198,9 +198,9 @@ def table_row(points: Sequence[Point]) -> list[object]:
                 (setting.measured[2 * place], plain, statistics.rmse),
                 (setting.measured[2 * place + 1], plain, statistics.mape),
                 (None, paired, statistics.mape)):
-            found = statistics.interval(every, value, error)
+            interval = statistics.interval(every, value, error)
             row += [theirs] if theirs is not None else []
-            row += [found.value, found.low, found.high]
+            row += [interval.value, interval.low, interval.high]
     return row
 
 
@@ -214,7 +214,7 @@ def simulated_row(points: Sequence[Point]) -> list[object]:
     return [setting.size_bytes, setting.load, setting.bandwidth, SIMULATED, *(
         statistics.mape(
             np.array([point.expected(level) for point in points]),
-            np.array([statistic(each) for each in served]))
+            np.array([statistic(times) for times in served]))
         for level, statistic in LEVELS.items())]
 
 

@@ -100,14 +100,14 @@ def interval(every: Sequence[Series], value: Callable[[Series], float],
     :param error: of the expected and measured values, such as :func:`mape`
     """
     source = np.random.default_rng(seed)
-    expected = np.array([each.expected for each in every])
+    expected = np.array([series.expected for series in every])
 
     def of(some: Sequence[Series]) -> float:
-        return error(expected, np.array([value(each) for each in some]))
+        return error(expected, np.array([value(series) for series in some]))
 
-    found = [of([resample(each, source) for each in every])
-             for _ in range(RESAMPLED)]
-    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    errors = [of([resample(series, source) for series in every])
+              for _ in range(RESAMPLED)]
+    low, high = np.quantile(errors, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(of(every), float(low), float(high))
 
 
@@ -119,6 +119,8 @@ def point_interval(series: Series, value: Callable[[Series], float],
 
 def both(series: Series, statistic: Statistic) -> tuple[float, ...]:
     """Return a statistic and half its interval, plain and paired."""
-    found = [point_interval(series, functools.partial(how, statistic=statistic))
-             for how in (plain, paired)]
-    return tuple(value for each in found for value in (each.value, each.half))
+    estimates = [
+        point_interval(series, functools.partial(how, statistic=statistic))
+        for how in (plain, paired)]
+    return tuple(
+        value for estimate in estimates for value in (estimate.value, estimate.half))

@@ -108,9 +108,9 @@ def measure(folder: output.Folder, megabits: int, gaps_us: Sequence[float],
         megabits, [requests_.PING, *draws],
         [np.full(requests_.PING.at.size, float(HEADER_BYTES)), *drawn]))
     return [Point(megabits, gap, kept[f'responses{index}'],
-                  _ideal(each, size, megabits),
+                  _ideal(draw, size, megabits),
                   float(np.median(kept['responses0'])))
-            for index, (gap, each, size) in enumerate(
+            for index, (gap, draw, size) in enumerate(
                 zip(gaps_us, draws, drawn, strict=True), 1)]
 
 
@@ -121,8 +121,8 @@ def _in_guest(megabits: int, draws: Sequence[requests_.Draw],
     return requests_.responses(guest.run('\n'.join(
         f'exp queueing /data/{index} /out/{index} {held} "{rate(megabits)}"'
         for index in range(len(draws))),
-        {str(index): requests_.encoded(each, on_the_wire(size))
-         for index, (each, size) in enumerate(zip(draws, drawn, strict=True))}))
+        {str(index): requests_.encoded(draw, on_the_wire(size))
+         for index, (draw, size) in enumerate(zip(draws, drawn, strict=True))}))
 
 
 def _ideal(drawn: requests_.Draw, size: statistics.Values,
@@ -153,13 +153,13 @@ def run(folder: output.Folder, quick: bool = False,
         requests: int = REQUESTS) -> list[list[Point]]:
     """Measure all bandwidths, write the table; return the points."""
     clock = output.Clock()
-    found = []
+    by_bandwidth = []
     for megabits in MEGABITS[:1] if quick else MEGABITS:
         gaps = GAPS_US[megabits][-1:] if quick else GAPS_US[megabits]
-        found.append(measure(folder, megabits, gaps,
-                             200 if quick else requests))
+        by_bandwidth.append(measure(
+            folder, megabits, gaps, 200 if quick else requests))
         clock.say(f'{megabits} Mbps')
     folder.table('tokenbucket', HEADER, (
-        point_row(point) for points in found for point in points))
+        point_row(point) for points in by_bandwidth for point in points))
     clock.say('done')
-    return found
+    return by_bandwidth

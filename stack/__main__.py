@@ -65,8 +65,8 @@ def main(arguments: list[str] | None = None) -> int:
     interruptible()
     try:
         return COMMANDS[args.command](args)
-    except StackError as error:
-        print(error, file=sys.stderr)
+    except StackError as exc:
+        print(exc, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print('Interrupted.', file=sys.stderr)

@@ -53,8 +53,8 @@ def _timed(name: str, job: Callable[[], None]) -> float:
         job()
     except StackError:
         raise
-    except Exception as error:
+    except Exception as exc:
         LOG.exception('%s failed', name)
         raise StackError(
-            f'{name} failed: {type(error).__name__}: {error}') from error
+            f'{name} failed: {type(exc).__name__}: {exc}') from exc
     return time.monotonic() - started

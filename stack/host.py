@@ -85,9 +85,9 @@ def check(more: Iterable[str] = (), nodes: bool = False) -> None:
 
 def libvirt_driver(name: str) -> Path | None:
     """Return the file of one of libvirt's drivers, None if it is missing."""
-    found = Path('/usr/lib').glob(
+    drivers = Path('/usr/lib').glob(
         f'*/libvirt/connection-driver/libvirt_driver_{name}.so')
-    return next(found, None)
+    return next(drivers, None)
 
 
 def has_hybrid_cgroups() -> bool:
@@ -181,9 +181,9 @@ def _retry(
         try:
             action(group, *more)
             return []
-        except OSError as error:
+        except OSError as exc:
             if time.monotonic() > deadline:
-                return [f'{group} could not be given back: {error.strerror}.']
+                return [f'{group} could not be given back: {exc.strerror}.']
             time.sleep(0.05)
 
 

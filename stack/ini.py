@@ -23,7 +23,7 @@ def write(path: Path, sections: Sections) -> None:
         lines.append(f'[{section}]')
         for key, value in options.items():
             values = value if isinstance(value, list) else [value]
-            lines.extend(f'{key} = {_text(one)}' for one in values)
+            lines.extend(f'{key} = {_text(item)}' for item in values)
         lines.append('')
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600)

@@ -41,10 +41,10 @@ def container(kernel: dialect.Dialect, server: str, domain: str) -> Container:
     :param domain: the name that libvirt knows (its instance_name).
     :raises FileNotFoundError: if it does not run.
     """
-    found = list((ACCOUNTING / 'machine').glob(f'lxc-*-{domain}.libvirt-lxc'))
-    if not found:
+    groups = list((ACCOUNTING / 'machine').glob(f'lxc-*-{domain}.libvirt-lxc'))
+    if not groups:
         raise FileNotFoundError(f'No container of server {server} runs.')
-    group = str(found[0].relative_to(ACCOUNTING))
+    group = str(groups[0].relative_to(ACCOUNTING))
     budget = kernel.read(group)
     return Container(server, group, {
         cpu: budget.runtimes_us[cpu] / budget.period_us
@@ -61,21 +61,21 @@ def measure(
     the container is trusted, and all of its processes count.
     """
     containers = list(containers)
-    before = {one.server: _usage(one) for one in containers}
+    before = {container.server: _usage(container) for container in containers}
     time.sleep(seconds)
     shares: dict[str, dict[int, float]] = {}
-    for one in containers:
-        began, used_before = before[one.server]
-        ended, used = _usage(one)
-        shares[one.server] = {
+    for container in containers:
+        began, used_before = before[container.server]
+        ended, used = _usage(container)
+        shares[container.server] = {
             cpu: (used[cpu] - used_before[cpu]) / (ended - began)
-            for cpu in one.shares}
+            for cpu in container.shares}
     return shares
 
 
-def _usage(one: Container) -> tuple[int, list[int]]:
+def _usage(container: Container) -> tuple[int, list[int]]:
     """Return the time now and the CPU time used by pCPU, all in ns."""
-    text = (ACCOUNTING / one.group / 'cpuacct.usage_percpu').read_text()
+    text = (ACCOUNTING / container.group / 'cpuacct.usage_percpu').read_text()
     return time.monotonic_ns(), [int(word) for word in text.split()]
 
 

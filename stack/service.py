@@ -164,8 +164,8 @@ def answers(url: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=10):
             return True
-    except urllib.error.HTTPError as error:
-        return error.code < 500
+    except urllib.error.HTTPError as exc:
+        return exc.code < 500
     except OSError:
         return False
 

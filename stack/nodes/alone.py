@@ -62,13 +62,13 @@ def measure(path: Path) -> Mapping[str, containers.Container]:
         machine.patience = PATIENCE
         machine.prepare()
         machine.start()
-        found = containers.parse(machine.result()[-1])
+        running = containers.parse(machine.result()[-1])
     finally:
         with uninterrupted():
             site.processes.close()
             site.processes.stop(site.processes.names())
             site.processes.stop_marked()
             rundir.discard()
-    if not found:
+    if not running:
         raise StackError(f'No container ran: see {rundir.logs}.')
-    return found
+    return running

@@ -38,7 +38,7 @@ class Container:
     @property
     def reserved(self) -> tuple[float, ...]:
         """By pCPU, the bandwidth as a fraction."""
-        return tuple(each / self.period_us for each in self.runtimes_us)
+        return tuple(runtime_us / self.period_us for runtime_us in self.runtimes_us)
 
     @property
     def farthest(self) -> float:

@@ -100,10 +100,10 @@ def agents(site: Site, binary: str, host: str = '') -> list[dict[str, Any]]:
     :param host: only those of this host.
     """
     where = f'&host={host}' if host else ''
-    found: list[dict[str, Any]] = keystone.connect(site).get(
+    listed: list[dict[str, Any]] = keystone.connect(site).get(
         f'/v2.0/agents?binary={binary}{where}',
         endpoint_filter={'service_type': 'network'}).json()['agents']
-    return found
+    return listed
 
 
 def conf(site: Site) -> str:
@@ -189,10 +189,10 @@ class NeutronAgent(NeutronProcess):
     def ready(self) -> bool:
         """Whether it reported to Neutron since its start."""
         return any(
-            datetime.datetime.fromisoformat(each['heartbeat_timestamp'])
+            datetime.datetime.fromisoformat(agent['heartbeat_timestamp'])
             .replace(tzinfo=datetime.UTC) >= self._started.replace(
                 microsecond=0)
-            for each in agents(self.site, self.name))
+            for agent in agents(self.site, self.name))
 
 
 class OvsAgent(NeutronAgent):

@@ -161,8 +161,8 @@ class NovaProcess(Service):
         services = keystone.connect(self.site).get(
             f'/os-services?binary={self.binary}', **query)
         return bool(services.ok) and any(
-            one['state'] == 'up' and self._is_new(one['updated_at'])
-            for one in services.json()['services'])
+            service['state'] == 'up' and self._is_new(service['updated_at'])
+            for service in services.json()['services'])
 
     def _is_new(self, report: str | None) -> bool:
         if report is None:
