@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole stack: up, down, and what it looks like."""
+"""The whole stack: start, stop and status."""
 
 from collections.abc import Callable
 import logging
@@ -17,7 +17,7 @@ from stack.service import Site
 from stack.services import chosen
 from stack.services import keystone
 
-# These start containers or use those below them, so they stop first.
+# These start containers or use the services below, so they stop first.
 FIRST_TO_STOP = ('nova-compute', 'nova-conductor', 'nova-scheduler')
 
 
@@ -40,7 +40,7 @@ class Cloud:
         self._report = report
 
     def up(self) -> None:
-        """Start everything; whatever happens, leave all or nothing.
+        """Start everything. After a failure, nothing is left.
 
         :raises StackError: if a part does not start.
         """
@@ -58,11 +58,11 @@ class Cloud:
             raise
 
     def down(self) -> list[str]:
-        """Stop and give back everything, however the stack was left.
+        """Stop and give back everything, whatever state the stack is in.
 
         Ctrl-C does not interrupt it.
 
-        :returns: what could not be given back, a sentence each.
+        :returns: what could not be given back, one sentence per item.
         """
         with uninterrupted():
             return self._down()
@@ -110,7 +110,7 @@ class Cloud:
         return nodes.Machine(self.site, number)
 
     def environment(self, user: str = 'admin') -> dict[str, str]:
-        """Return what makes a client a user (admin, demo) of this stack."""
+        """Return the environment of a user's client (admin or demo) of this stack."""
         return keystone.openrc(self.site, user)
 
     def _jobs(self) -> tuple[

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JUnit's XML of tests that tempest ran."""
+"""Tempest's results as JUnit XML."""
 
 from collections import Counter
 import os
@@ -15,26 +15,26 @@ from junitparser import TestSuite
 import subunit
 import testtools
 
-# What testtools makes of a test: its id, status, details and timestamps.
+# A test as testtools has it: id, status, details and timestamps.
 Test = Any
 
 # The control characters that XML does not allow, such as a terminal's escape.
 NOT_IN_XML = re.compile(r'[\x00-\x08\x0b\x0c\x0e-\x1f]')
 Result = Error | Failure | Skipped
-# By the last state of a test: what it counts as, and its result in JUnit's XML.
+# By the last state of a test: its outcome, and its result in JUnit XML.
 ENDS: dict[str, tuple[str, type[Result] | None]] = {
     'success': ('passed', None),
     'skip': ('skipped', Skipped),
     'xfail': ('passed', None),
     'fail': ('failed', Failure),
     'uxsuccess': ('failed', Failure),
-    # It began and never ended.
+    # It started but never ended.
     'inprogress': ('failed', Error),
 }
 
 
 def convert(stream: Path, target: Path) -> Counter[str]:
-    """Write a subunit stream as JUnit's XML, and a line for each test.
+    """Write a subunit stream as JUnit XML, and print a line per test.
 
     :returns: how many passed, failed and were skipped.
     """
@@ -56,7 +56,7 @@ def convert(stream: Path, target: Path) -> Counter[str]:
 
 
 def skipped(name: str, reason: str, target: Path) -> None:
-    """Write that nothing ran, and why."""
+    """Write a result that says that nothing ran, and why."""
     suite = TestSuite('tempest')
     case = TestCase(name)
     case.result = [Skipped(reason)]
@@ -65,7 +65,7 @@ def skipped(name: str, reason: str, target: Path) -> None:
 
 
 def _add(suite: TestSuite, test: Test) -> str:
-    """Add one test; return what it counts as."""
+    """Add a test; return its outcome."""
     outcome, result = ENDS[test['status']]
     name = test['id'].partition('[')[0]
     # A class that is skipped or fails as a whole is "setUpClass (path)".

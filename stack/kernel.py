@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel says about the containers of this machine."""
+"""What the kernel reports about the containers of this machine."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -54,11 +54,13 @@ def container(kernel: dialect.Dialect, server: str, domain: str) -> Container:
 def measure(
     containers: Iterable[Container], seconds: float,
 ) -> dict[str, dict[int, float]]:
-    """Return the share of each pCPU that each container got meanwhile.
+    """Measure for some seconds which share of each pCPU each container got.
 
-    It is read from outside, from the kernel's own accounting of the
-    container's group (cpuacct.usage_percpu, in ns), so that no program in
-    the container is trusted, and all of its processes count.
+    The source is the kernel's accounting of the container's group
+    (cpuacct.usage_percpu, in ns): no program in the container is trusted,
+    and all its processes count.
+
+    :returns: by server and pCPU, as fractions.
     """
     containers = list(containers)
     before = {container.server: _usage(container) for container in containers}

@@ -41,7 +41,7 @@ class Processes:
         """Start ``command`` in its own session, output to log/NAME.log.
 
         :raises StackError: if the command does not exist, or the stack is
-            being given back.
+            being stopped.
         """
         if self._closed.is_set():
             raise StackError('The stack is being stopped.')
@@ -66,7 +66,7 @@ class Processes:
     ) -> None:
         """Run ``command`` to its end.
 
-        :raises StackError: if it fails; with the last line it printed.
+        :raises StackError: if it fails, with the last line of its output.
         """
         process = self.start(name, command, env)
         status = process.wait()
@@ -75,7 +75,7 @@ class Processes:
             raise StackError(self.failure(name, f'ended with {status}'))
 
     def failure(self, name: str, what: str) -> str:
-        """Return a sentence that says what happened, and where to look."""
+        """Return a sentence that says what happened and names the log."""
         path = self._rundir.logs / f'{name}.log'
         lines = path.read_text(errors='replace').split('\n') if (
             path.exists()) else []
@@ -102,11 +102,11 @@ class Processes:
         return sorted(p.stem for p in self._rundir.processes.glob('*.json'))
 
     def close(self) -> None:
-        """Refuse further starts: the stack is being given back."""
+        """Refuse further starts: the stack is being stopped."""
         self._closed.set()
 
     def stop(self, names: Iterable[str], grace: float = 10.0) -> None:
-        """Stop the named ones together: SIGTERM, and SIGKILL after grace s."""
+        """Stop these processes together: SIGTERM, and after grace seconds SIGKILL."""
         names = list(names)
         self._end(lambda: self.members(names), grace)
         for name in names:
@@ -161,7 +161,7 @@ class Processes:
 
 
 def send(pid: int, sign: int) -> None:
-    """Send a signal; a process that is gone is no error."""
+    """Send a signal; ignore that the process has ended."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, sign)
 
@@ -224,9 +224,9 @@ def _start(pid: int) -> float | None:
 
 
 def _inherited() -> dict[str, str]:
-    """Return the environment, but what a shell has set up for OpenStack.
+    """Return our environment without the variables of OpenStack clients.
 
-    The variables of a client or of Nova's tests are not for the services.
+    Those of a client or of Nova's tests would change the services.
     """
     return {name: value for name, value in os.environ.items()
             if not name.startswith('OS_')}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m stack.tempest``: tempest's run of our tests on a stack of its own.
+"""``python -m stack.tempest``: run our tempest tests on a stack of their own.
 
 ``NOVA_RT_TEMPEST_RUN_DIR`` names the run directory of a stack that is up; it
 is then used and left running. The results are in ``.tox/junit/tempest.xml``,

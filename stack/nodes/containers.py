@@ -8,15 +8,15 @@ from typing import Any
 
 from stack.nodes.machine import Machine
 
-# Seconds by which a look may take longer than what it measures.
+# Seconds that look() may take beyond the measurement.
 PATIENCE = 120
-# Where a node finds the program that looks.
+# The node's path of the program that look() runs.
 PROGRAM = '/srv/node/look.py'
 
 
 @dataclass(frozen=True)
 class Container:
-    """One that runs.
+    """A running container.
 
     :ivar group: of the cpu controller; it has its processes.
     :ivar dialect: which the node's kernel speaks.

@@ -24,7 +24,7 @@ def configuration(site: Site) -> dict[str, dict[str, object]]:
         NOVA_RT if site.nova_rt else STOCK, site.nova_conf)
 
 
-# nova-rt-compute brings its own driver and wants none named.
+# nova-rt-compute has its own driver; the option must not name one.
 STOCK: ini.Sections = {'DEFAULT': {'compute_driver': 'libvirt.LibvirtDriver'}}
 NOVA_RT: ini.Sections = {
     'filter_scheduler': {
@@ -140,7 +140,7 @@ class NovaApi(WsgiService):
 
 
 class NovaProcess(Service):
-    """A part of Nova that talks by messages only."""
+    """A part of Nova without an HTTP API, reached by messages."""
 
     needs: tuple[str, ...] = ('nova-schema', 'rabbitmq')
 
