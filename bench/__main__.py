@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m bench``: measure everything, print it, write it down."""
+"""``python -m bench``: measure everything, print and write the results."""
 
 import argparse
 from collections.abc import Iterator
@@ -27,9 +27,9 @@ RESULTS = Path(__file__).parent / 'results.json'
 
 
 def main() -> int:
-    """Return 0 if all was measured, whether or not the aims are met.
+    """Return 0 if everything was measured, even if aims are missed.
 
-    What was measured until something went wrong is written down as well.
+    After a failure, what was measured until then is written.
     """
     parser = argparse.ArgumentParser(prog='python -m bench')
     parser.add_argument(
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def _log_to_nowhere() -> None:
-    """Let log lines be written, as in a service, but not into the table."""
+    """Write log lines, as a service does, but not into the table."""
     root = logging.getLogger()
     root.handlers = [logging.FileHandler(os.devnull)]
     root.setLevel(logging.INFO)
@@ -100,5 +100,5 @@ if __name__ == '__main__':
     try:
         sys.exit(main())
     finally:
-        # oslo.log puts what is uncaught into the log, which nobody reads here.
+        # oslo.log writes uncaught exceptions into the log, which nobody reads here.
         sys.excepthook = sys.__excepthook__

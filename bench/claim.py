@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claim beside Nova's own, and the application to control groups.
+"""The claim compared with Nova's own, and applying to control groups.
 
-The claim is all that ``instance_claim`` does under the tracker's lock, but
-for saving instance and compute node and telling Placement, which Nova does
-just as well without us: these are fakes that do nothing.
+The claim is everything that ``instance_claim`` does under the tracker's lock.
+Saving the instance and the compute node and reporting to Placement, which
+Nova does without us too, are replaced by fakes that do nothing.
 """
 
 from collections.abc import Iterator
@@ -89,7 +89,7 @@ class _Claimant:
         self._claimed = None
 
     def prepare(self) -> None:
-        """Give the last claim back, and have a new server."""
+        """Undo the last claim, and make a new server."""
         if self._claimed is not None:
             self._claimed.abort()
         self.instance = _instance()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our kernel beside the stock one, and the papers' experiments, in a picture."""
+"""A picture of our kernel compared with the stock one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from nova_rt.model.plots import style
 
 BASE = Path(__file__).parent / 'kernel'
 _ONE_SHARE = re.compile(r'^(\S+)=([\d.]+)% \(([\d.]+)\)')
-# On one CPU, where groups of the stock kernel have an interface, too.
+# On one CPU, where the stock kernel has an interface for groups, too.
 _SHOWN = ('alone', 'two-groups', 'root-hog', 'deadline', 'short-period',
           'long-period', 'nearly-all')
 
@@ -35,7 +35,7 @@ def _find(cases: list[kernel.Case], cpus: int, name: str,
 
 
 def _shares(axis: Any, cases: list[kernel.Case]) -> None:
-    """Draw what the first group of a case got, beside what it reserved."""
+    """Draw what the first group of each case got, and what it reserved."""
     for place, name in enumerate(_SHOWN):
         for case in _find(cases, 1, name):
             share = _ONE_SHARE.match(case.text)

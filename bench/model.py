@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sizing model: a verdict, a synthesis, and simulated time.
+"""The sizing model: analysis, synthesis and simulation.
 
-Nothing that is maintained analyses or synthesises what ours does; simso
-simulates global fixed priorities on whole CPUs, which ours can as well.
+No maintained tool has the same analysis or synthesis to compare with. simso
+simulates global fixed priorities on whole CPUs, as ours can.
 """
 
 from collections.abc import Iterator
@@ -77,9 +77,9 @@ def _events(tasks: Tasks, resource: supply.Resource) -> measure.Measurement:
 
 
 def _beside_simso() -> measure.Measurement:
-    """Return a second of tasks on whole CPUs, simulated by ours and by simso.
+    """Compare the simulation of a second of tasks on whole CPUs with simso.
 
-    :raises RuntimeError: if the two do not see the same jobs
+    :raises RuntimeError: if they do not simulate the same jobs
     """
     tasks = [tasks_.Task(wcet, period) for wcet, period in (
         (2_000, 5_000), (3_000, 7_000), (4_000, 9_000), (3_000, 11_000),

@@ -40,7 +40,7 @@ def line(measurement: measure.Measurement) -> str:
 
 
 def write(path: Path, measurements: Iterable[measure.Measurement]) -> None:
-    """Write the measurements with what they were taken on."""
+    """Write the measurements, with a description of the machine."""
     path.write_text(json.dumps({
         'time': datetime.datetime.now(datetime.UTC).isoformat(
             timespec='seconds'),
@@ -52,7 +52,7 @@ def write(path: Path, measurements: Iterable[measure.Measurement]) -> None:
 
 
 def machine() -> dict[str, Any]:
-    """Return what the times depend on."""
+    """Return the properties of the machine that affect the times."""
     model = re.search(r'model name\s*: (.*)',
                       Path('/proc/cpuinfo').read_text())
     memory = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a whole spawn takes, to see claim and application beside it."""
+"""The time of a whole spawn, and the part of claim and application in it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ from stack.services import keystone
 RUN_DIR = Path(__file__).resolve().parent.parent / 'run' / 'bench'
 SERVERS = 7
 PATIENCE = 60.0
-# Small, so that it fits beside whatever the machine's other groups hold.
+# Small, so that it fits beside the machine's other groups.
 WANTED = reservation.Reservation(4_000, 200_000, 1)
 _SPAWNED = re.compile(r'Took ([0-9.]+) seconds to spawn the instance')
 _COMPUTE = {'endpoint_filter': {'service_type': 'compute'},
@@ -34,8 +34,8 @@ def measurements(added: measure.Spread,
                  without_stack: bool) -> Iterator[measure.Measurement]:
     """Yield claim and application as a part of a spawn.
 
-    :param added: what they take, in µs
-    :raises StackError: if a stack should run and does not
+    :param added: the time of both, in µs
+    :raises StackError: if the stack does not start, or a server fails
     """
     reason = 'as asked' if without_stack else prerequisites.missing_for_containers()
     if reason:
@@ -80,7 +80,7 @@ def _flavor(client: session.Session) -> str:
 
 
 def _serve(client: session.Session, name: str, flavor: str) -> None:
-    """Create a server, wait until it is there, delete it, until it is gone."""
+    """Create a server, wait until it is active, and delete it."""
     images = client.get('/v2/images?name=busybox', endpoint_filter={
         'service_type': 'image'}).json()['images']
     server = client.post('/servers', json={'server': {
@@ -109,7 +109,7 @@ class _Fixtures(functional.CloudTestCase):
     """Nova's fixtures with our services on a fake driver."""
 
     def runTest(self) -> None:
-        """Nothing: the fixtures are wanted, not a test."""
+        """Do nothing: only the fixtures are needed."""
 
 
 def _fixtures() -> list[float]:

@@ -83,8 +83,8 @@ topology_template:
 def measurements() -> Iterator[measure.Measurement]:
     """Yield descriptors of few and many VDUs, without and with reservations.
 
-    heat-translator alone knows no cpu_allocation; the same template comes of
-    hints that are written by hand as a property.
+    heat-translator alone does not support cpu_allocation; hints written as a
+    property give the same template.
     """
     for vdus in VDUS:
         plain = _descriptor(vdus)
@@ -160,7 +160,7 @@ def _without_us() -> None:
 def _list_entry_points(
         method: Callable[[extension.ExtensionManager[Any]], list[EntryPoint]],
         ) -> None:
-    """Have stevedore, and so tosca-parser, see these entry points."""
+    """Make stevedore, and so tosca-parser, see only these entry points."""
     setattr(extension.ExtensionManager, 'list_entry_points', method)  # noqa: B010
 
 
