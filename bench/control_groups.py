@@ -44,7 +44,7 @@ class Applied:
 
 
 def apply(rounds: int) -> Applied:
-    """Apply a reservation repeatedly: to the kernel, or to a fake without RT groups.
+    """Apply a reservation repeatedly, on a kernel without RT groups to a fake.
 
     :raises KernelRefusalError: if other groups leave the kernel no room
     """

@@ -126,7 +126,7 @@ def ratio_of(measurement: Measurement) -> float:
     :raises ValueError: if it is not a comparison
     """
     if measurement.ratio is None:
-        raise ValueError(f'{measurement.name} is compared with nothing.')
+        raise ValueError(f'{measurement.name} is not a comparison.')
     return measurement.ratio.median
 
 

@@ -40,7 +40,7 @@ def _policies(pcpus: int) -> Iterator[measure.Measurement]:
             examples.WANTED.vcpus)).numa_topology, provider_mapping={})
     for name, action in actions.items():
         if not action():
-            raise RuntimeError(f'{name} found no room on {pcpus} pCPUs.')
+            raise RuntimeError(f'There is no room on {pcpus} pCPUs with {name}.')
     seconds = _in_turn(actions)
     for policy in fitting.POLICIES:
         yield measure.compared(

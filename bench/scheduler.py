@@ -111,7 +111,8 @@ def _schedule(scheduler: manager.SchedulerManager,
         instance_uuids=[spec.instance_uuid], return_objects=True,
         return_alternates=True)
     if len(chosen) != CONF.scheduler.max_attempts:
-        raise RuntimeError('The scheduler did not find host and alternates.')
+        raise RuntimeError(
+            'The scheduler did not choose a host with alternates.')
 
 
 def _scheduler(case: test.TestCase) -> manager.SchedulerManager:

@@ -34,7 +34,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run the demo; return 0 if all was as it is said to be."""
+    """Run the demo; return 0 if everything was as shown."""
     args = parse()
     interruptible()
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and bars for people."""
+"""Tables and bars that the demo prints."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ WIDTH = 50  # characters that stand for a whole CPU
 
 
 def host(containers: Iterable[Container], cap: float) -> str:
-    """Return one bar for each pCPU: who holds what, and what is left."""
+    """Return a bar per pCPU: the shares of the servers, and what is left."""
     containers = list(containers)
     lines = []
     for cpu in sorted({cpu for container in containers for cpu in container.shares}):

@@ -24,15 +24,15 @@ PARTS = Path(__file__).with_name('ims')
 PAPER_P99_US = {'fair-quiet': 980, 'fair-noise': 10_614, 'hcbs-quiet': 1287,
                 'hcbs-noise': 1268}
 REGISTRATIONS = 10_000
-# Every user once, so that all of them are in memory.
+# Once per user, so that all users are in memory.
 WARM_UP = 200
-# Not 60: SIPp has the same CPU, and with the noise all must leave a rest.
+# Not 60: SIPp shares the CPU, and some must be left with the noise.
 LOAD_PERCENT = 55
 # The container's reservation, each noisy task, and the reservation of all four.
 RESERVED_US = (1400, 2000)
 NOISE_US = (6000, 100_000)
 NOISE_RUNTIME_US = 24_000
-# Two ways there and back through the paper's network, which ours has not.
+# Two round trips through the paper's network, which ours lacks.
 NETWORK_US = 2 * 252.0
 MEMORY_MB = 1536
 
@@ -66,20 +66,21 @@ class Case:
 
 @functools.cache
 def debian() -> Path:
-    """Return the archive of the guest's programs; it is made if there is none.
+    """Return the archive of the guest's programs; build it if it is missing.
 
-    :raises guest.GuestError: if it cannot be
+    :raises guest.GuestError: if it does not build
     """
     made = subprocess.run([PARTS / 'image'], stdout=subprocess.PIPE,
                           text=True, check=False)
     if made.returncode:
         raise guest.GuestError(
-            'There is no Debian for the guest: experiments/ims/image said why.')
+            'Debian for the guest does not build: see the output of '
+            'experiments/ims/image.')
     return Path(made.stdout.splitlines()[-1])
 
 
 def settings(count: int) -> str:
-    """Return what the guest's script needs to know, in the guest's time."""
+    """Return the variables of the guest's script, in the guest's time."""
     scale = queueing.SCALE
     values = {
         'RUNTIME': RESERVED_US[0] * scale, 'PERIOD': RESERVED_US[1] * scale,
@@ -103,7 +104,7 @@ def measure(count: int) -> dict[str, statistics.Values]:
 
 def read(files: Mapping[str, bytes], count: int
          ) -> dict[str, statistics.Values]:
-    """Return what the guest's files tell, in the paper's time.
+    """Return the values in the guest's files, in the paper's time.
 
     :raises guest.GuestError: if there are fewer registrations than wanted
     """
@@ -135,7 +136,7 @@ HEADER = ['case', 'registrations', 'container_load', 'noise_load', 'client_load'
 
 
 def row(case: Case) -> list[object]:
-    """Return what the CSV has of one case."""
+    """Return the CSV row of one case."""
     interval = statistics.point_interval(
         case.series, lambda series: statistics.percentile_99(series.measured))
     return [case.name, case.times.size, case.load, case.noise,
@@ -145,7 +146,7 @@ def row(case: Case) -> list[object]:
 
 
 def change(by_name: Mapping[str, Case], scheduler: str) -> float:
-    """Return by what part of it the noise changes the 99th percentile."""
+    """Return by what fraction the noise changes the 99th percentile."""
     return by_name[f'{scheduler}-noise'].p99 / by_name[f'{scheduler}-quiet'].p99 - 1
 
 

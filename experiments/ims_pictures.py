@@ -20,7 +20,7 @@ def draw(folder: output.Folder, cases: Mapping[str, ims.Case]) -> None:
 
 
 def _figure_8(cases: Mapping[str, ims.Case]) -> Any:
-    """A colour for each scheduler; with noise, the line is broken."""
+    """Draw one colour per scheduler, a dashed line with noise."""
     drawn, axis = style.canvas(1, 1, 8, 4.8)
     for case in cases.values():
         scheduler, what = case.name.split('-')

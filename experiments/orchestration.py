@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers of three criticalities, placed by Nova: RT-Kube's Table III.
 
-Our Nova and a stock one place them; each node's containers are then offered to
-our kernel, and what it admits to the exact simulator.
+Our Nova and a stock one place them. Each node's containers are then offered to
+our kernel, and those that it admits to the exact simulator.
 """
 
 from collections.abc import Mapping
@@ -67,10 +67,10 @@ def placements(part: int) -> dict[tuple[str, str], list[Container]]:
 
 
 def offer(nodes: Sequence[Sequence[Container]], pcpus: int) -> None:
-    """Offer each node's containers to our kernel, and note what it admits.
+    """Offer each node's containers to our kernel, and record what it admits.
 
-    Up to 95% of a CPU, as on the nodes. A container whose pCPU nobody chose
-    is offered to one after the other: refused is what none of them takes.
+    The cap is 95% of a CPU, as on the nodes. A container without a chosen pCPU
+    is offered to one after the other, and is refused if none admits it.
     """
     lines = ['echo 950000 > /proc/sys/kernel/sched_rt_runtime_us']
     for number, containers in enumerate(nodes):
@@ -101,10 +101,10 @@ def _ask(number: int, index: int, container: Container, pcpus: int) -> list[str]
 
 
 def judge(containers: Sequence[Container]) -> None:
-    """Simulate one node: note the jobs and the missed deadlines.
+    """Simulate one node, and record the jobs and the missed deadlines.
 
-    Each container's task is alone in its server. Tasks begin together, and
-    at random.
+    Each container's task is alone in its server. Tasks start together in the
+    first run, and at random in the others.
     """
     running = [container for container in containers if container.admitted]
     groups = [simulator.Group(
@@ -135,7 +135,7 @@ HEADER = ['deployment', 'cloud', 'criticality', 'containers', 'on_I', 'on_J',
 
 def rows(containers: Mapping[tuple[str, str], Sequence[Container]]
          ) -> list[list[object]]:
-    """Return the table: a row for each deployment, cloud and criticality."""
+    """Return the table, a row per deployment, cloud and criticality."""
     table = []
     for name in rtkube.DEPLOYMENTS:
         for cloud in CLOUDS:
@@ -161,7 +161,7 @@ def _counted(some: Sequence[Container]) -> list[object]:
 
 
 def run(folder: output.Folder, quick: bool = False) -> list[list[object]]:
-    """Place, offer, judge; write the table and return it."""
+    """Place, offer and simulate the containers; write and return the table."""
     clock = output.Clock()
     placed = placements(8 if quick else 1)
     clock.say('placed by both clouds')

@@ -21,7 +21,7 @@ from nova_rt.model import queueing
 
 GAPS_US = (100, 250, 500, 1000, 2000, 3000, 4000, 5000)
 REQUESTS = 10_000
-# So many in the simulator, where chance is then little.
+# Requests in the simulator: so many that chance matters little.
 SIMULATED = 1_000_000
 # The paper's CPU at 3 GHz does about four instructions in 1 ns, the virtual
 # one does one. All times are so much longer in the guest, and divided here.
@@ -35,16 +35,16 @@ LEVELS = {'mean': statistics.mean, 'p99': statistics.percentile_99}
 class Point:
     """What was measured at one inter-arrival time; times in µs.
 
-    The paper's network takes 363 µs there and back, the virtual one some 15:
-    the difference, which no queue sees, is added, for the errors in Table 3
-    are parts of the whole response time.
+    A round trip takes 363 µs in the paper's network, about 15 in the virtual
+    one. The difference, which affects no queue, is added, because the errors in
+    Table 3 are relative to the whole response time.
 
     :ivar measured: response times, by request
     :ivar ideal: of a CPU slower by Q/P, fed the same
     :ivar simulated: of the reservation in the exact simulator, fed the same
     :ivar costed: likewise, with the server's own cost in each request
-    :ivar ping: what a request of no work takes in the guest
-    :ivar cost: what the server needs for a request besides its work
+    :ivar ping: time of a request without work in the guest
+    :ivar cost: the server's time for a request besides its work
     """
 
     setting: paper.Setting
@@ -58,7 +58,7 @@ class Point:
 
     @functools.cached_property
     def service(self) -> queueing.Service:
-        """The service that the equations are asked about."""
+        """The parameters of the equations."""
         return queueing.Service(
             1e6 / self.gap_us, 1e6 / self.gap_us / self.setting.load,
             paper.DELAY_S)
@@ -84,7 +84,7 @@ class Draw:
     work: statistics.Values
 
 
-# Far enough apart not to meet, and no work: what the way there and back takes.
+# Without work, and far enough apart not to queue: the time of a round trip.
 PING = Draw(np.linspace(5000.0, 500 * 5000.0, 500), np.zeros(500))
 
 
@@ -98,7 +98,7 @@ def draw(gap_us: float, load: float, count: int, seed: int) -> Draw:
 
 def encoded(drawn: Draw, sizes: statistics.Values | float,
             scale: float = SCALE) -> bytes:
-    """Return the requests as the guest's program reads them, in ns."""
+    """Encode the requests for the guest's program, in ns."""
     rows = np.stack([drawn.at * 1e3 * scale, drawn.work * 1e3 * scale,
                      np.broadcast_to(sizes, drawn.at.shape)], axis=1)
     return rows.astype(np.int64).tobytes()
@@ -159,7 +159,7 @@ def simulated(setting: paper.Setting, drawn: Draw,
 
 
 def point_row(point: Point) -> list[object]:
-    """Return what the CSV has of one point."""
+    """Return the CSV row of one point."""
     row: list[object] = [
         point.setting.size_bytes, point.setting.load, point.setting.bandwidth,
         point.gap_us, point.measured.size, point.ping, point.cost]
@@ -205,8 +205,10 @@ def table_row(points: Sequence[Point]) -> list[object]:
 
 
 def simulated_row(points: Sequence[Point]) -> list[object]:
-    """Return one row's errors in the simulator, with so many requests that
-    chance is little, and what the server needs for each of them."""
+    """Return one row's errors in the simulator.
+
+    With so many requests, chance matters little. Each includes the server's cost.
+    """
     setting = points[0].setting
     served = [DELAY_US + simulated(
         setting, draw(point.gap_us, setting.load, SIMULATED, seed), point.cost)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a model is from what was measured, and how sure that is.
+"""Errors of a model against measurements, with confidence intervals.
 
 Response times of a queue depend on each other, so resampling takes whole
 batches. An ideal queue that was fed the same requests shares most of the
-chance in them: what it is off its own expectation is taken from what was
-measured (a control variate).
+chance in them: its deviation from its own expectation is subtracted from the
+measurement (a control variate).
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ LEVEL = 0.95
 
 @dataclasses.dataclass(frozen=True)
 class Interval:
-    """A value and the interval around it, of 95% confidence."""
+    """A value and its 95% confidence interval."""
 
     value: float
     low: float
@@ -33,7 +33,7 @@ class Interval:
 
     @property
     def half(self) -> float:
-        """Half of the interval's length."""
+        """Half the interval's length."""
         return (self.high - self.low) / 2
 
 
@@ -62,7 +62,7 @@ def percentile_99(values: Values) -> float:
 
 
 def rmse(expected: Values, measured: Values) -> float:
-    """Return the root of the mean squared error."""
+    """Return the root mean squared error."""
     return float(np.sqrt(((expected - measured) ** 2).mean()))
 
 
@@ -72,13 +72,13 @@ def mape(expected: Values, measured: Values) -> float:
 
 
 def paired(series: Series, statistic: Statistic) -> float:
-    """Return what was measured, less the chance that the ideal queue saw."""
+    """Return the measured statistic minus the ideal queue's deviation."""
     return (series.expected + statistic(series.measured)
             - statistic(series.ideal))
 
 
 def plain(series: Series, statistic: Statistic) -> float:
-    """Return what was measured."""
+    """Return the measured statistic."""
     return statistic(series.measured)
 
 

@@ -72,7 +72,7 @@ class Outcome:
 
 
 def overhead_us(period_us: int) -> int:
-    """Return what the kernel needs itself of each period.
+    """Return the kernel's own overhead in each period.
 
     At an instruction per ns: about 10 µs for a switch, 1% for ticks.
     """
@@ -80,7 +80,7 @@ def overhead_us(period_us: int) -> int:
 
 
 def on_one_vcpu(count: int = ON_KERNEL) -> list[Case]:
-    """Return the first task sets that one vCPU can hold."""
+    """Return the first task sets that fit on one vCPU."""
     cases: list[Case] = []
     for index, tasks in enumerate(generate.evaluation_sets(SETS)):
         if len(cases) == count:
@@ -97,7 +97,7 @@ def on_one_vcpu(count: int = ON_KERNEL) -> list[Case]:
 
 def simulated(sets: Sequence[Sequence[tasks_.Task]],
               runs: int) -> list[tuple[supply.Resource, campaign.Tally]]:
-    """Return the reservation of each set, and what the simulator saw."""
+    """Return the reservation of each set and its simulation."""
     results = []
     for seed, tasks in enumerate(sets):
         resource = synthesis.synthesise(tasks, PERIODS_US[:1]).resource
@@ -127,14 +127,14 @@ def judged(case: Case, jobs: np.ndarray, seconds: int) -> Jobs:
     periods = np.array(sorted(task.period_us for task in case.tasks)) * 1000
     period, response = periods[jobs[:, 0]], jobs[:, 2]
     ended = response >= 0
-    # Those that were never begun are not in the list.
+    # Jobs that never started are not in the list.
     expected = int((seconds * 10**9 // periods).sum())
     missed = int((~ended | (response > period)).sum()) + expected - len(jobs)
     return Jobs(response[ended] / period[ended], missed)
 
 
 def kernel_row(case: Case, by_mode: dict[str, Jobs]) -> list[object]:
-    """Return what the CSV has of one set on the kernel."""
+    """Return the CSV row of one set on the kernel."""
     row: list[object] = [
         case.index, len(case.tasks), float(tasks_.utilisation(case.tasks)),
         case.resource.runtime_us, case.resource.period_us]
@@ -152,7 +152,7 @@ SIMULATED_HEADER = ['set', 'tasks', 'utilisation', 'budget_us', 'period_us',
 
 
 def run(folder: output.Folder, quick: bool = False) -> Outcome:
-    """Run all, write the tables; return what was measured."""
+    """Run everything, write the tables, and return the measurements."""
     clock = output.Clock()
     sets = list(generate.evaluation_sets(SETS))[::30 if quick else 1]
     tallies = simulated(sets, 5 if quick else RUNS)

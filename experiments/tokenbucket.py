@@ -27,7 +27,7 @@ REQUESTS = 6000
 # What the guest's program puts before the padding.
 HEADER_BYTES = 24
 MAX_BYTES = 60_000
-# Ethernet, IP and TCP, in each packet of at most so much data.
+# Headers of Ethernet, IP and TCP per packet, and its largest payload.
 PACKET_BYTES, PAYLOAD_BYTES = 66, 1448
 
 
@@ -48,7 +48,7 @@ class Point:
 
     @property
     def service(self) -> queueing.Service:
-        """The service that the equations are asked about."""
+        """The parameters of the equations."""
         rate = 1e6 / self.gap_us
         return queueing.Service(
             rate, rate / LOAD, self.delay / 2e6,
@@ -78,10 +78,10 @@ def sizes(count: int, seed: int) -> statistics.Values:
 
 
 def on_the_wire(drawn: statistics.Values) -> statistics.Values:
-    """Return what the program sends: whole bytes, its header at least.
+    """Return the bytes that the program sends, at least its header.
 
-    What the packets' own headers will add is left out of it, so that the
-    token bucket sees the drawn size.
+    The packets' headers are subtracted, so that the token bucket sees the
+    drawn size.
     """
     packets = np.ceil(drawn / (PAYLOAD_BYTES + PACKET_BYTES))
     sent: statistics.Values = np.clip(
@@ -90,9 +90,9 @@ def on_the_wire(drawn: statistics.Values) -> statistics.Values:
 
 
 def rate(megabits: int) -> str:
-    """Return tc's options: the bandwidth in the guest's stretched time.
+    """Return tc's options, with the bandwidth in the guest's stretched time.
 
-    The smallest bucket that lets a packet through, and no packet is dropped.
+    The bucket is the smallest that lets a packet through; no packet is dropped.
     """
     return (f'rate {round(megabits * 1e6 / requests_.SCALE)}bit burst 1600 '
             'limit 50000000')
@@ -140,7 +140,7 @@ HEADER = ['mbps', 'gap_us', 'requests', 'delay_us', 'p99_exact', *(
 
 
 def point_row(point: Point) -> list[object]:
-    """Return what the CSV has of one point."""
+    """Return the CSV row of one point."""
     row: list[object] = [point.megabits, point.gap_us, point.measured.size,
                          point.delay, point.exact()]
     for level, statistic in requests_.LEVELS.items():

@@ -18,7 +18,7 @@ TITLES = {'mean': 'average', 'p99': '99th percentile'}
 
 def draw(folder: output.Folder,
          series: Sequence[Sequence[tokenbucket.Point]]) -> None:
-    """Draw average and percentile, a colour for each bandwidth."""
+    """Draw average and percentile, one colour per bandwidth."""
     with style.look():
         folder.picture('figure7', _figure_7(series))
 

@@ -92,7 +92,7 @@ def down(args: argparse.Namespace) -> int:
     """Stop the stack, whether all of it or a part still runs."""
     rundir = RunDir(args.run_dir)
     if not rundir.in_use:
-        print(f'No stack is in {rundir.path}.')
+        print(f'There is no stack in {rundir.path}.')
         return 0
     problems = Cloud(Site.of(rundir)).down()
     for problem in problems:

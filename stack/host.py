@@ -72,15 +72,15 @@ def check(more: Iterable[str] = (), nodes: bool = False) -> None:
             'install them with apt-get, or use "make demo", which does.')
     if 'network' in more and BRIDGE.exists():
         raise StackError(
-            f'This machine has a bridge {BRIDGE.name} already: stop what '
-            'switches there, the stack needs the name for itself.')
+            f'This machine has a bridge {BRIDGE.name} already. The '
+            'stack needs this name: stop the switch that uses it.')
     if nodes:
         return
     busy = [str(path) for path in machine_groups() if _has_processes(path)]
     if busy:
         raise StackError(
             f'Another libvirt on this machine runs containers in {busy[0]}: '
-            'stop them first, the stack needs these groups for itself.')
+            'stop them first, because the stack needs these groups.')
 
 
 def libvirt_driver(name: str) -> Path | None:
