@@ -135,9 +135,9 @@ def _initrd(work: Path, script: str, files: Mapping[str, bytes],
     root = work / 'root'
     for name in ('bin', 'tools', 'proc', 'sys', 'dev', 'tmp', 'data'):
         (root / name).mkdir(parents=True)
-    shutil.copy(_found('busybox'), root / 'bin' / 'busybox')
+    shutil.copy(_program('busybox'), root / 'bin' / 'busybox')
     for tool in TOOLS:
-        _copy_with_libraries(_found(tool), root)
+        _copy_with_libraries(_program(tool), root)
     _compile(root / 'bin' / 'exp')
     shutil.copy(SOURCES / 'init', root / 'init')
     (root / 'init').chmod(0o755)
@@ -162,7 +162,7 @@ def _compile(target: Path) -> None:
         raise GuestError(f'Our programs do not compile: {done.stderr[:500]}')
 
 
-def _found(tool: str) -> str:
+def _program(tool: str) -> str:
     path = shutil.which(tool, path=f'{os.environ["PATH"]}:/sbin:/usr/sbin')
     if path is None:
         raise GuestError(f'The program {tool} is missing: install it.')
