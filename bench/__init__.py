@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nova-rt costs, each time beside what a user would have without it.
+"""Benchmarks: what nova-rt costs, compared with what a user has without it.
 
 ``python -m bench`` prints a table and writes ``bench/results.json``.
 """
 
 import os
 
-# Native threads, as Nova's services use them; nova.tests would choose
-# eventlet, and nothing else of Nova may be imported before.
+# Native threads, as in Nova's services: nova.tests would choose eventlet.
+# This must come before any other import of Nova.
 os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', '1')
 
 from nova import monkey_patch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m bench``: measure everything, print it, write it down."""
+"""``python -m bench``: measure everything, print and write the results."""
 
 import argparse
 from collections.abc import Iterator
@@ -27,9 +27,9 @@ RESULTS = Path(__file__).parent / 'results.json'
 
 
 def main() -> int:
-    """Return 0 if all was measured, whether or not the aims are met.
+    """Return 0 if everything was measured, even if aims are missed.
 
-    What was measured until something went wrong is written down as well.
+    After a failure, what was measured until then is written.
     """
     parser = argparse.ArgumentParser(prog='python -m bench')
     parser.add_argument(
@@ -42,27 +42,27 @@ def main() -> int:
     args = parser.parse_args()
     interruptible()
     _log_to_nowhere()
-    found: list[measure.Measurement] = []
+    measurements: list[measure.Measurement] = []
     status = 0
     try:
-        for each in _shown(args.without_stack):
-            found.append(each)
+        for measurement in _shown(args.without_stack):
+            measurements.append(measurement)
         if not args.without_kernel:
-            found += _kernel()
-    except (StackError, RuntimeError) as error:
-        print(error, file=sys.stderr)
+            measurements += _kernel()
+    except (StackError, RuntimeError) as exc:
+        print(exc, file=sys.stderr)
         status = 1
     except KeyboardInterrupt:
         print('Interrupted; everything was given back.', file=sys.stderr)
         status = 130
-    report.write(RESULTS, found)
-    missed = [aim for each in found for aim in each.aims if not aim.met]
+    report.write(RESULTS, measurements)
+    missed = [aim for measurement in measurements for aim in measurement.aims if not aim.met]
     print(f'{len(missed)} aim(s) missed. Written to {RESULTS}.')
     return status
 
 
 def _log_to_nowhere() -> None:
-    """Let log lines be written, as in a service, but not into the table."""
+    """Write log lines, as a service does, but not into the table."""
     root = logging.getLogger()
     root.handlers = [logging.FileHandler(os.devnull)]
     root.setLevel(logging.INFO)
@@ -75,30 +75,30 @@ def _shown(without_stack: bool) -> Iterator[measure.Measurement]:
     for part in (placement, model, translation, host_filter, scheduler,
                  claim):
         began = time.monotonic()
-        for each in part.measurements():
-            print(report.line(each), flush=True)
-            added = each.ours
-            yield each
+        for measurement in part.measurements():
+            print(report.line(measurement), flush=True)
+            added = measurement.ours
+            yield measurement
         print(f'  ({time.monotonic() - began:.0f} s)', flush=True)
-    for each in spawn.measurements(added, without_stack):
-        print(report.line(each), flush=True)
-        yield each
+    for measurement in spawn.measurements(added, without_stack):
+        print(report.line(measurement), flush=True)
+        yield measurement
 
 
 def _kernel() -> list[measure.Measurement]:
     """Return what the tests of the kernel measured, printed and drawn."""
     cases = kernel.run()
-    found = list(kernel.measurements(cases))
-    for each in found:
-        print(report.line(each))
+    measurements = list(kernel.measurements(cases))
+    for measurement in measurements:
+        print(report.line(measurement))
     if cases:
         print('Drawn in', *kernel_picture.draw(cases))
-    return found
+    return measurements
 
 
 if __name__ == '__main__':
     try:
         sys.exit(main())
     finally:
-        # oslo.log puts what is uncaught into the log, which nobody reads here.
+        # oslo.log writes uncaught exceptions into the log, which nobody reads here.
         sys.excepthook = sys.__excepthook__

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claim beside Nova's own, and the application to control groups.
+"""The claim compared with Nova's own, and applying to control groups.
 
-The claim is all that ``instance_claim`` does under the tracker's lock, but
-for saving instance and compute node and telling Placement, which Nova does
-just as well without us: these are fakes that do nothing.
+The claim is everything that ``instance_claim`` does under the tracker's lock.
+Saving the instance and the compute node and reporting to Placement, which
+Nova does without us too, are replaced by fakes that do nothing.
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def measurements() -> Iterator[measure.Measurement]:
     applied = control_groups.apply(ROUNDS)
     yield measure.Measurement(
         f'apply, {applied.where}', 'µs', measure.Spread.of(
-            [each * US for each in applied.seconds]), notes=applied.notes)
+            [elapsed * US for elapsed in applied.seconds]), notes=applied.notes)
     added = measure.Spread.of([
         (ours - theirs + apply) * US for ours, theirs, apply
         in zip(seconds['ours'], seconds['theirs'], applied.seconds,
@@ -89,7 +89,7 @@ class _Claimant:
         self._claimed = None
 
     def prepare(self) -> None:
-        """Give the last claim back, and have a new server."""
+        """Undo the last claim, and make a new server."""
         if self._claimed is not None:
             self._claimed.abort()
         self.instance = _instance()
@@ -132,13 +132,13 @@ def _compute_node() -> objects.ComputeNode:
 
 
 def _instance() -> objects.Instance:
-    asked = examples.with_reservation(examples.WANTED)
+    flavor = examples.with_reservation(examples.WANTED)
     return objects.Instance(
-        uuid=str(uuid.uuid4()), flavor=asked, instance_type_id=1,
+        uuid=str(uuid.uuid4()), flavor=flavor, instance_type_id=1,
         host=None, node=None, launched_on=None, numa_topology=None,
         pci_requests=objects.InstancePCIRequests(requests=[]),
         pci_devices=objects.PciDeviceList(objects=[]), resources=None,
-        vcpus=asked.vcpus, memory_mb=asked.memory_mb, root_gb=asked.root_gb,
+        vcpus=flavor.vcpus, memory_mb=flavor.memory_mb, root_gb=flavor.root_gb,
         ephemeral_gb=0, vm_state=vm_states.BUILDING, task_state=None,
         os_type=None, project_id='bench', user_id='bench', image_ref='bench',
         system_metadata={}, metadata={}, deleted=False)

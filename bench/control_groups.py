@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applying a reservation to real control groups, in a group of our own.
 
-The groups lie as libvirt's do: a process in a container's group, below one
-group for all containers, with other containers beside.
+The groups are laid out as libvirt's: a process in a container's group, below
+one group for all containers, next to other containers.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from nova_rt.virt.cgroup import tree as cgroup_tree
 TOP = 'nova-rt-bench'
 GROUP = f'{TOP}/container'
 NEIGHBOURS = 32
-# Small, so that it fits beside whatever the machine's other groups hold.
+# Small, so that it fits beside the machine's other groups.
 HOLDING = ledger.Holding(reservation.Reservation(2_000, 200_000, 1), (0,))
 
 
@@ -44,25 +44,25 @@ class Applied:
 
 
 def apply(rounds: int) -> Applied:
-    """Apply a reservation repeatedly, to the kernel if it can be.
+    """Apply a reservation repeatedly, on a kernel without RT groups to a fake.
 
     :raises KernelRefusalError: if other groups leave the kernel no room
     """
     count = os.cpu_count() or 1
-    spoken = why = None
+    spoken = reason = None
     try:
         spoken = detect.detect(cgroup_tree.CgroupTree.find(), count)
-    except errors.CgroupError as refusal:
-        why = str(refusal)
+    except errors.CgroupError as exc:
+        reason = str(exc)
     if spoken is None:
-        return _on_fake(rounds, why or 'this kernel has no real-time groups')
+        return _on_fake(rounds, reason or 'this kernel has no real-time groups')
     with _groups(spoken) as pid:
         return Applied(
             _applications(spoken, pid, rounds), f'{spoken.name} groups',
             {'pCPUs': count, 'containers beside': NEIGHBOURS})
 
 
-def _on_fake(rounds: int, why: str) -> Applied:
+def _on_fake(rounds: int, reason: str) -> Applied:
     kernel = fake_kernel.FakeKernel(64, multi=True)
     spoken = detect.detect(kernel, 64)
     assert spoken is not None  # noqa: S101
@@ -70,7 +70,7 @@ def _on_fake(rounds: int, why: str) -> Applied:
         kernel.start(1, group)
     kernel.start(1, GROUP)
     return Applied(_applications(spoken, 1, rounds), 'a fake kernel',
-                   {'pCPUs': 64, 'why': why})
+                   {'pCPUs': 64, 'why': reason})
 
 
 def _applications(spoken: dialect.Dialect, pid: int,
@@ -92,7 +92,7 @@ def _take_back(spoken: dialect.Dialect) -> None:
 
 @contextlib.contextmanager
 def _groups(spoken: dialect.Dialect) -> Iterator[int]:
-    """Make the groups and start a process in one; take everything back."""
+    """Create the groups with a process in one of them; remove everything at the end."""
     tree = spoken.tree
     with contextlib.ExitStack() as made:
         for group in (TOP, *_names(), GROUP):
@@ -107,7 +107,7 @@ def _groups(spoken: dialect.Dialect) -> Iterator[int]:
 
 
 def _remove(spoken: dialect.Dialect, group: str) -> None:
-    """Remove a group; the kernel lets go of its process with a delay."""
+    """Remove a group; the kernel releases its process with a delay."""
     for attempt in itertools.count():
         try:
             held = spoken.read(group)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts and requests of a cloud that is in use, the same at every run."""
+"""Hosts and requests of a cloud in use, the same in every run."""
 
 from collections.abc import Sequence
 import random
@@ -16,7 +16,7 @@ from nova_rt import shares
 
 CAP = bandwidth.fraction_to_bandwidth(0.95)
 PERIODS_US = (10_000, 50_000, 100_000, 200_000)
-# Half a server for each pCPU; the pCPUs then differ in what they have left.
+# Half a server per pCPU, so that the pCPUs differ in what they have left.
 SERVERS_PER_PCPU = 0.5
 
 RUNTIME = reservation.EXTRA_SPEC_PREFIX + reservation.RUNTIME
@@ -74,7 +74,7 @@ def _numa_cell(number: int, pcpus: range, pinned: Sequence[int],
 
 
 def pinned_pcpus(pcpus: int, seed: int) -> list[int]:
-    """Return the half of each 8 cores that other servers have."""
+    """Return the pCPUs of other servers: half of each 8 cores."""
     chance = random.Random(seed)  # noqa: S311
     return [cpu for first in range(0, pcpus, 16)
             for core in chance.sample(range(first, first + 16, 2), 4)
@@ -95,7 +95,7 @@ def host_state(number: int, pcpus: int, cells: int,
 
 
 def flavor(extra_specs: dict[str, str], vcpus: int) -> objects.Flavor:
-    """Return a flavor with these extra specs, which is in no database."""
+    """Return a flavor with these extra specs that is not in a database."""
     return objects.Flavor(
         id=1, flavorid='bench', name='bench', vcpus=vcpus, memory_mb=64,
         root_gb=1, ephemeral_gb=0, swap=0, rxtx_factor=1.0, vcpu_weight=0,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RTShareFilter beside Nova's NUMATopologyFilter, on the same hosts.
+"""RTShareFilter compared with Nova's NUMATopologyFilter, on the same hosts.
 
-Both have to look at every pCPU: one for the bandwidth that is left on it, the
-other for whether it is free, for as many vCPUs on dedicated pCPUs.
+Both look at every pCPU: ours at the bandwidth that is left, Nova's at whether
+it is free, for as many vCPUs on dedicated pCPUs.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ Hosts = list[host_manager.HostState]
 def measurements() -> Iterator[measure.Measurement]:
     """Yield hosts that all pass and that all fail, with 2 and 4 cells.
 
-    First as they were at the last request, as all but the one that was chosen
+    First with hosts unchanged since the last request, as all but the chosen one
     are; then as if all had changed.
     """
     for cells, changed in ((2, False), (4, False), (4, True)):
@@ -57,36 +57,36 @@ def _compared(hosts: Hosts, case: str, expected: int,
     states: Hosts = []
 
     def begin() -> None:
-        # Nova makes them anew for each request; what ours and theirs keep of
-        # one is not there for the next.
+        # Nova makes them anew for each request, so nothing cached in them lasts
+        # until the next.
         request_state.begin(wanted)
         states[:] = [_offered(host) for host in hosts]
         if changed:
             shares.unpack.cache_clear()
 
-    for each, spec in ((ours, wanted), (theirs, pinned)):
+    for host_filter, spec in ((ours, wanted), (theirs, pinned)):
         begin()
-        passed = _passed(each, states, spec)
+        passed = _passed(host_filter, states, spec)
         if passed != expected:
             raise RuntimeError(
-                f'{type(each).__name__} passes {passed} hosts, not '
+                f'{type(host_filter).__name__} passes {passed} hosts, not '
                 f'{expected}: the two would not be compared fairly.')
     seconds = measure.in_turn({
         'ours': lambda: _passed(ours, states, wanted),
         'theirs': lambda: _passed(theirs, states, pinned)}, ROUNDS,
         before={'ours': begin, 'theirs': begin})
-    found = measure.compared(
+    measurement = measure.compared(
         f'RTShareFilter per host, {case}', 'NUMATopologyFilter',
         seconds['ours'], seconds['theirs'], 'µs', PER_HOST_US)
     return measure.with_aims(
-        found,
-        measure.Aim('under 20 µs', found.ours.median < 20),
-        measure.Aim('at most 0.1 of it', measure.ratio_of(found) <= 0.1))
+        measurement,
+        measure.Aim('under 20 µs', measurement.ours.median < 20),
+        measure.Aim('at most 0.1 of it', measure.ratio_of(measurement) <= 0.1))
 
 
 def _passed(host_filter: filters.BaseHostFilter, hosts: Hosts,
             spec: objects.RequestSpec) -> int:
-    """Return how many hosts pass; NoValidHost is our way to say none."""
+    """Return how many hosts pass; our filter raises NoValidHost if none does."""
     try:
         return len(list(host_filter.filter_all(hosts, spec)))
     except exception.NoValidHost:
@@ -94,7 +94,7 @@ def _passed(host_filter: filters.BaseHostFilter, hosts: Hosts,
 
 
 def _offered(host: host_manager.HostState) -> host_manager.HostState:
-    """Return a host as one request sees it, which nobody has looked at."""
+    """Return a host as a request sees it before any filter has looked at it."""
     host = copy.copy(host)
     host.allocation_candidates = [{'allocations': {}, 'mappings': {}}]
     return host

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our kernel beside the stock one: what ``kernel/test`` found, side by side."""
+"""Our kernel compared with the stock one, by the results of ``kernel/test``."""
 
 from collections.abc import Iterator
 import dataclasses
@@ -41,9 +41,9 @@ class Case:
 
 
 def run() -> list[Case]:
-    """Run the tests of the kernel and return what they found.
+    """Run the tests of the kernel and return their results.
 
-    That is nothing where they are skipped; they say why.
+    Empty if they are skipped; they print why.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / 'results.json'
@@ -57,19 +57,19 @@ def read(path: Path) -> list[Case]:
     """Return the cases in a file that ``kernel/test`` wrote."""
     cases = []
     for line in path.read_text().splitlines():
-        found = json.loads(line)
-        series = (each.split() for each in found['data'])
+        fields = json.loads(line)
+        series = (words.split() for words in fields['data'])
         cases.append(Case(
-            found['kernel'], found['cpus'], found['hierarchy'],
-            found['case'], found['verdict'], found['text'],
+            fields['kernel'], fields['cpus'], fields['hierarchy'],
+            fields['case'], fields['verdict'], fields['text'],
             {name: values for name, *values in series}))
     return cases
 
 
 def measurements(cases: list[Case]) -> Iterator[measure.Measurement]:
-    """Yield shares, waiting times and costs, ours beside those of stock."""
-    stock = {(each.cpus, each.name): each for each in cases
-             if each.kernel == 'stock'}
+    """Yield shares, waiting times and costs of our kernel and the stock one."""
+    stock = {(case.cpus, case.name): case for case in cases
+             if case.kernel == 'stock'}
     for case in cases:
         if case.kernel != 'ours':
             continue
@@ -96,7 +96,7 @@ def _shares(where: str, case: Case,
 
 def _limited(where: str, case: Case,
              beside: Case | None) -> Iterator[measure.Measurement]:
-    """Yield waiting and response times; they are judged on one CPU only."""
+    """Yield waiting and response times, which are judged on one CPU only."""
     if case.cpus > 1:
         return
     theirs = _times(beside) if beside else {}
@@ -119,16 +119,16 @@ def _costs(case: Case,
     theirs = {(place, kind): float(value) for place, kind, value in
               _COST.findall(beside.text if beside else '')}
     for place, kind, value in _COST.findall(case.text):
-        other = theirs.get((place, kind))
-        aims = () if other is None else (measure.Aim(
-            'at most 15% more', float(value) <= _COST_TOLERANCE * other),)
+        stock = theirs.get((place, kind))
+        aims = () if stock is None else (measure.Aim(
+            'at most 15% more', float(value) <= _COST_TOLERANCE * stock),)
         yield _pair(f'{kind} {_PLACES[place]}, {case.hierarchy}',
-                    'instructions', float(value), other, *aims)
+                    'instructions', float(value), stock, *aims)
 
 
 def _pair(name: str, unit: str, ours: float, theirs: float | None,
           *aims: measure.Aim) -> measure.Measurement:
-    """Return one that repeats exactly: there is no spread."""
+    """Return a measurement that repeats exactly, so there is no spread."""
     if theirs is None:
         return measure.Measurement(name, unit, measure.Spread.of([ours]),
                                    aims=aims)

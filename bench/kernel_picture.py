@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our kernel beside the stock one, and the papers' experiments, in a picture."""
+"""A picture of our kernel compared with the stock one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from nova_rt.model.plots import style
 
 BASE = Path(__file__).parent / 'kernel'
 _ONE_SHARE = re.compile(r'^(\S+)=([\d.]+)% \(([\d.]+)\)')
-# On one CPU, where groups of the stock kernel have an interface, too.
+# On one CPU, where the stock kernel has an interface for groups, too.
 _SHOWN = ('alone', 'two-groups', 'root-hog', 'deadline', 'short-period',
           'long-period', 'nearly-all')
 
@@ -30,21 +30,21 @@ def _find(cases: list[kernel.Case], cpus: int, name: str,
           ) -> Iterator[kernel.Case]:
     """Yield the first case of that name of each kernel."""
     for which in ('stock', 'ours'):
-        yield from [each for each in cases if (
-            each.kernel, each.cpus, each.name) == (which, cpus, name)][:1]
+        yield from [case for case in cases if (
+            case.kernel, case.cpus, case.name) == (which, cpus, name)][:1]
 
 
 def _shares(axis: Any, cases: list[kernel.Case]) -> None:
-    """Draw what the first group of a case got, beside what it reserved."""
+    """Draw what the first group of each case got, and what it reserved."""
     for place, name in enumerate(_SHOWN):
         for case in _find(cases, 1, name):
-            found = _ONE_SHARE.match(case.text)
-            if not found:
+            share = _ONE_SHARE.match(case.text)
+            if not share:
                 continue
             ours = case.kernel == 'ours'
-            axis.barh(place + (0.2 if ours else -0.2), float(found[2]), 0.36,
+            axis.barh(place + (0.2 if ours else -0.2), float(share[2]), 0.36,
                       color=style.colour(0 if ours else 1))
-            axis.plot([float(found[3])] * 2, [place - 0.42, place + 0.42],
+            axis.plot([float(share[3])] * 2, [place - 0.42, place + 0.42],
                       color=style.INK, lw=1.5)
     axis.barh([0], [0], color=style.colour(0), label='ours')
     axis.barh([0], [0], color=style.colour(1), label='stock')
@@ -56,11 +56,11 @@ def _shares(axis: Any, cases: list[kernel.Case]) -> None:
 
 
 def _response_times(axis: Any, cases: list[kernel.Case]) -> None:
-    found = {each.kernel: each.data.get('cdf', [])
-             for each in _find(cases, 4, 'taskset')}
+    series = {case.kernel: case.data.get('cdf', [])
+              for case in _find(cases, 4, 'taskset')}
     for index, which in enumerate(('ours', 'stock')):
-        values = [float(each) for each in found.get(which, [])]
-        axis.plot([(each + 1) / 100 for each in range(len(values))], values,
+        values = [float(time) for time in series.get(which, [])]
+        axis.plot([(index + 1) / 100 for index in range(len(values))], values,
                   color=style.colour(index),
                   label=which if values else f'{which}: not measured')
     axis.axvline(1, color=style.INK, lw=1, ls=(0, (4, 3)))
@@ -75,9 +75,9 @@ def _pipeline(axis: Any, cases: list[kernel.Case]) -> None:
     names = {'group': 'one group', 'deadline': 'a reservation per thread',
              'group-buffered': 'one group, two buffers',
              'deadline-buffered': 'per thread, two buffers'}
-    found = {each.kernel: each.data for each in _find(cases, 1, 'pipeline')}
+    series = {case.kernel: case.data for case in _find(cases, 1, 'pipeline')}
     for index, (key, label) in enumerate(names.items()):
-        pairs = [each.split(':') for each in found.get('ours', {}).get(key, [])]
+        pairs = [point.split(':') for point in series.get('ours', {}).get(key, [])]
         axis.plot([int(percent) for percent, _ in pairs],
                   [int(late) for _, late in pairs], 'o-', ms=4,
                   color=style.colour(index),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times of things that are compared, taken in turn within one run.
+"""Measure actions that are compared, in turn within one run.
 
-The machine need not be quiet: what disturbs one disturbs the other, the order
-changes from round to round, and a ratio is taken within each round.
+The machine need not be idle: a disturbance affects both, the order changes
+from round to round, and ratios are taken within a round.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Action = Callable[[], object]
 
 @dataclasses.dataclass(frozen=True)
 class Spread:
-    """Median and range of repeated measurements of one thing."""
+    """Median and range of repeated measurements."""
 
     median: float
     min: float
@@ -33,7 +33,7 @@ class Spread:
 
 @dataclasses.dataclass(frozen=True)
 class Aim:
-    """What was aimed at, and whether it was met."""
+    """An aim, and whether it was met."""
 
     text: str
     met: bool
@@ -41,7 +41,7 @@ class Aim:
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """One thing measured, and what it is compared with.
+    """A measurement, and what it is compared with.
 
     :ivar name: what was measured
     :ivar unit: of ``ours`` and ``theirs``
@@ -67,12 +67,12 @@ def in_turn(actions: Mapping[str, Action], rounds: int,
             ) -> dict[str, list[float]]:
     """Return the seconds that each action took in each round.
 
-    Each runs once before, unmeasured. Garbage of one is not collected at the
-    expense of the next; what was there before is left out of it.
+    Each action runs once before, unmeasured. Garbage is collected before each
+    action, so that none pays for another; objects from before are frozen.
 
     :param clock: CPU time of the process by default, which other processes
         on the machine do not lengthen
-    :param before: what to do, unmeasured, each time before one of them
+    :param before: what to do, unmeasured, before each run of an action
     """
     before = before or {}
     for name, action in actions.items():
@@ -98,7 +98,7 @@ def _nothing() -> None:
 
 
 def repeated(action: Action, times: int) -> Action:
-    """Return an action that is this one so many times."""
+    """Return an action that repeats this one."""
     def loop() -> None:
         for _ in range(times):
             action()
@@ -114,22 +114,22 @@ def compared(name: str, beside: str, ours: Sequence[float],
     :param more: further fields
     """
     return Measurement(
-        name, unit, Spread.of([each * scale for each in ours]), beside,
-        Spread.of([each * scale for each in theirs]),
-        Spread.of([one / other for one, other
+        name, unit, Spread.of([sample * scale for sample in ours]), beside,
+        Spread.of([sample * scale for sample in theirs]),
+        Spread.of([our / their for our, their
                    in zip(ours, theirs, strict=True)]), **more)
 
 
 def ratio_of(measurement: Measurement) -> float:
-    """Return the median ratio of what was compared.
+    """Return the median ratio of a comparison.
 
-    :raises ValueError: if it was compared with nothing
+    :raises ValueError: if it is not a comparison
     """
     if measurement.ratio is None:
-        raise ValueError(f'{measurement.name} is compared with nothing.')
+        raise ValueError(f'{measurement.name} is not a comparison.')
     return measurement.ratio.median
 
 
-def with_aims(found: Measurement, *aims: Aim) -> Measurement:
-    """Return a measurement with what was aimed at."""
-    return dataclasses.replace(found, aims=aims)
+def with_aims(measurement: Measurement, *aims: Aim) -> Measurement:
+    """Return a copy of a measurement with its aims."""
+    return dataclasses.replace(measurement, aims=aims)

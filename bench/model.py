@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sizing model: a verdict, a synthesis, and simulated time.
+"""The sizing model: analysis, synthesis and simulation.
 
-Nothing that is maintained analyses or synthesises what ours does; simso
-simulates global fixed priorities on whole CPUs, which ours can as well.
+No maintained tool has the same analysis or synthesis to compare with. simso
+simulates global fixed priorities on whole CPUs, as ours can.
 """
 
 from collections.abc import Iterator
@@ -34,19 +34,19 @@ Tasks = list[tasks_.Task]
 
 def measurements() -> Iterator[measure.Measurement]:
     """Yield the analysis, the synthesis, and the simulation."""
-    sets = [each for each in generate.evaluation_sets() if len(each) == TASKS]
-    found = [synthesis.synthesise(each, [PERIOD_US]).resource for each in sets]
+    sets = [tasks for tasks in generate.evaluation_sets() if len(tasks) == TASKS]
+    resources = [synthesis.synthesise(tasks, [PERIOD_US]).resource for tasks in sets]
     for name, analyse in (('fixed priorities', fixed_priority.analyse),
                           ('EDF', edf.analyse)):
         yield _slowest(
             f'analysis of {TASKS} tasks, {name}', 1e3, 'ms', 50,
-            [functools.partial(analyse, each, resource)
-             for each, resource in zip(sets, found, strict=True)])
+            [functools.partial(analyse, tasks, resource)
+             for tasks, resource in zip(sets, resources, strict=True)])
     yield _slowest(
         f'synthesis for {TASKS} tasks', 1.0, 's', 1,
-        [functools.partial(synthesis.synthesise, each, [PERIOD_US])
-         for each in sets])
-    yield _events(sets[0], found[0])
+        [functools.partial(synthesis.synthesise, tasks, [PERIOD_US])
+         for tasks in sets])
+    yield _events(sets[0], resources[0])
     yield _beside_simso()
 
 
@@ -54,9 +54,9 @@ def _slowest(name: str, scale: float, unit: str, limit: float,
              actions: Sequence[measure.Action]) -> measure.Measurement:
     """Return the time of an action over many task sets; the slowest counts."""
     seconds = measure.in_turn(
-        {str(index): each for index, each in enumerate(actions)}, 1)
+        {str(index): action for index, action in enumerate(actions)}, 1)
     spread = measure.Spread.of(
-        [each * scale for (each,) in seconds.values()])
+        [elapsed * scale for (elapsed,) in seconds.values()])
     return measure.Measurement(
         name, unit, spread, notes={'task sets': len(actions)},
         aims=(measure.Aim(f'under {limit} {unit}', spread.max < limit),))
@@ -77,9 +77,9 @@ def _events(tasks: Tasks, resource: supply.Resource) -> measure.Measurement:
 
 
 def _beside_simso() -> measure.Measurement:
-    """Return a second of tasks on whole CPUs, simulated by ours and by simso.
+    """Compare the simulation of a second of tasks on whole CPUs with simso.
 
-    :raises RuntimeError: if the two do not see the same jobs
+    :raises RuntimeError: if they do not simulate the same jobs
     """
     tasks = [tasks_.Task(wcet, period) for wcet, period in (
         (2_000, 5_000), (3_000, 7_000), (4_000, 9_000), (3_000, 11_000),
@@ -91,7 +91,7 @@ def _beside_simso() -> measure.Measurement:
         'ours': lambda: simulator.simulate([group], HORIZON_MS * 1_000),
         'simso': lambda: theirs.append(_simso(tasks))}, ROUNDS)
     jobs = sum(len(task.jobs) for task in theirs[-1].results.tasks)
-    expected = sum(-(-HORIZON_MS * 1_000 // each.period_us) for each in tasks)
+    expected = sum(-(-HORIZON_MS * 1_000 // task.period_us) for task in tasks)
     if abs(jobs - expected) > len(tasks):
         raise RuntimeError(f'simso ran {jobs} jobs instead of {expected}.')
     return measure.compared(
@@ -100,17 +100,17 @@ def _beside_simso() -> measure.Measurement:
 
 
 def _simso(tasks: Tasks) -> core.Model:
-    wanted = configuration.Configuration()
-    wanted.duration = HORIZON_MS * wanted.cycles_per_ms
+    settings = configuration.Configuration()
+    settings.duration = HORIZON_MS * settings.cycles_per_ms
     for number, task in enumerate(tasks, 1):
-        wanted.add_task(
+        settings.add_task(
             name=f't{number}', identifier=number, activation_date=0,
             wcet=task.wcet_us / 1e3, period=task.period_us / 1e3,
             deadline=task.deadline_us / 1e3)
     for number in range(1, CPUS + 1):
-        wanted.add_processor(name=f'c{number}', identifier=number)
-    wanted.scheduler_info.clas = 'simso.schedulers.RM'
-    wanted.check_all()
-    model = core.Model(wanted)
+        settings.add_processor(name=f'c{number}', identifier=number)
+    settings.scheduler_info.clas = 'simso.schedulers.RM'
+    settings.check_all()
+    model = core.Model(settings)
     model.run_model()
     return model

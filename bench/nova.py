@@ -15,14 +15,14 @@ class Case(cases.ReservationTestCase):
     """Options, databases (SQLite in memory) and one cell."""
 
     def runTest(self) -> None:
-        """Nothing: the fixtures are wanted, not a test."""
+        """Do nothing: only the fixtures are needed."""
 
 
 @contextlib.contextmanager
 def running(case: type[_T]) -> Iterator[_T]:
     """Enter the fixtures of a test case, which has a method ``runTest``.
 
-    They format every debug message; a service does not, so neither do we.
+    They format every debug message; services do not, so that is switched off.
     """
     entered = case('runTest')
     try:

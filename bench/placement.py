@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choosing pCPUs, and a host's way into ``ComputeNode.stats`` and back."""
+"""Choosing pCPUs, and packing and unpacking a host in ``ComputeNode.stats``."""
 
 from collections.abc import Iterator
 import functools
@@ -19,7 +19,7 @@ PER_ACTION_US = 1e6 / TIMES
 
 
 def measurements() -> Iterator[measure.Measurement]:
-    """Yield one for each size, policy and direction."""
+    """Yield a measurement for each size, policy and direction."""
     for pcpus in PCPUS:
         yield from _policies(pcpus)
         yield from _stats(pcpus)
@@ -40,7 +40,7 @@ def _policies(pcpus: int) -> Iterator[measure.Measurement]:
             examples.WANTED.vcpus)).numa_topology, provider_mapping={})
     for name, action in actions.items():
         if not action():
-            raise RuntimeError(f'{name} found no room on {pcpus} pCPUs.')
+            raise RuntimeError(f'There is no room on {pcpus} pCPUs with {name}.')
     seconds = _in_turn(actions)
     for policy in fitting.POLICIES:
         yield measure.compared(

@@ -3,8 +3,8 @@
 
 Nova's SchedulerManager, filters and weighers are real, and so are the compute
 nodes, which it reads from SQLite in memory for every request. Placement is a
-fake that offers every host at once. Both make what our share is compared with
-smaller than in a cloud.
+fake that offers every host at once. Both make the time that ours is compared
+with shorter than in a cloud.
 """
 
 from collections.abc import Iterator
@@ -51,14 +51,14 @@ class FakePlacement:
         return list(self._requests), dict(self._summaries), '1.39'
 
     def claim_resources(self, *args: Any, **kwargs: Any) -> bool:
-        """Return that it was claimed."""
+        """Return True: every claim succeeds."""
         return True
 
 
 def measurements() -> Iterator[measure.Measurement]:
-    """Yield one for a server with a reservation and one for a server without."""
+    """Yield a measurement with a reservation, and one without."""
     with bench_nova.running(bench_nova.Case) as case:
-        # Nobody reports for these hosts meanwhile.
+        # No service reports for these hosts meanwhile.
         case.flags(service_down_time=86_400)
         providers = [_register(case, number) for number in range(HOSTS)]
         report.PLACEMENTCLIENT = FakePlacement(providers)
@@ -94,13 +94,13 @@ def _compared(ours: manager.SchedulerManager, plain: manager.SchedulerManager,
         'ours': lambda: _schedule(ours, flavor),
         'plain': lambda: _schedule(plain, flavor)}, ROUNDS,
         before={who: functools.partial(begin, who) for who in filters})
-    found = measure.compared(
+    measurement = measure.compared(
         f'select_destinations, {what}', 'without filters and weigher',
         seconds['ours'], seconds['plain'], 'ms', MS,
         notes={'hosts': HOSTS, 'pCPUs': PCPUS, 'database': 'SQLite in memory',
                'Placement': 'fake'})
-    return measure.with_aims(found, measure.Aim(
-        'at most 1.05 of it', measure.ratio_of(found) <= 1.05))
+    return measure.with_aims(measurement, measure.Aim(
+        'at most 1.05 of it', measure.ratio_of(measurement) <= 1.05))
 
 
 def _schedule(scheduler: manager.SchedulerManager,
@@ -111,7 +111,8 @@ def _schedule(scheduler: manager.SchedulerManager,
         instance_uuids=[spec.instance_uuid], return_objects=True,
         return_alternates=True)
     if len(chosen) != CONF.scheduler.max_attempts:
-        raise RuntimeError('The scheduler did not find host and alternates.')
+        raise RuntimeError(
+            'The scheduler did not choose a host with alternates.')
 
 
 def _scheduler(case: test.TestCase) -> manager.SchedulerManager:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a whole spawn takes, to see claim and application beside it."""
+"""The time of a whole spawn, and the part of claim and application in it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ from stack.services import keystone
 RUN_DIR = Path(__file__).resolve().parent.parent / 'run' / 'bench'
 SERVERS = 7
 PATIENCE = 60.0
-# Small, so that it fits beside whatever the machine's other groups hold.
+# Small, so that it fits beside the machine's other groups.
 WANTED = reservation.Reservation(4_000, 200_000, 1)
 _SPAWNED = re.compile(r'Took ([0-9.]+) seconds to spawn the instance')
 _COMPUTE = {'endpoint_filter': {'service_type': 'compute'},
@@ -34,21 +34,21 @@ def measurements(added: measure.Spread,
                  without_stack: bool) -> Iterator[measure.Measurement]:
     """Yield claim and application as a part of a spawn.
 
-    :param added: what they take, in µs
-    :raises StackError: if a stack should run and does not
+    :param added: the time of both, in µs
+    :raises StackError: if the stack does not start, or a server fails
     """
-    why = 'as asked' if without_stack else prerequisites.missing_for_containers()
-    if why:
+    reason = 'as asked' if without_stack else prerequisites.missing_for_containers()
+    if reason:
         beside, seconds = 'create to ACTIVE in functional fixtures', _fixtures()
     else:
         beside, seconds = 'spawn on the real stack', _real()
-    theirs = measure.Spread.of([each * 1e6 for each in seconds])
+    theirs = measure.Spread.of([elapsed * 1e6 for elapsed in seconds])
     ratio = measure.Spread(
         added.median / theirs.median, added.min / theirs.max,
         added.max / theirs.min)
     yield measure.Measurement(
         'claim + apply in a spawn', 'µs', added, beside, theirs, ratio,
-        notes={'servers': len(seconds), 'no real stack': why})
+        notes={'servers': len(seconds), 'no real stack': reason})
 
 
 def _real() -> list[float]:
@@ -80,7 +80,7 @@ def _flavor(client: session.Session) -> str:
 
 
 def _serve(client: session.Session, name: str, flavor: str) -> None:
-    """Create a server, wait until it is there, delete it, until it is gone."""
+    """Create a server, wait until it is active, and delete it."""
     images = client.get('/v2/images?name=busybox', endpoint_filter={
         'service_type': 'image'}).json()['images']
     server = client.post('/servers', json={'server': {
@@ -95,21 +95,21 @@ def _wait(client: session.Session, server: str, status: str) -> None:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         answer = client.get(f'/servers/{server}', raise_exc=False, **_COMPUTE)
-        found = answer.json()['server']['status'] if answer.ok else ''
-        if found == status:
+        state = answer.json()['server']['status'] if answer.ok else ''
+        if state == status:
             return
-        if found == 'ERROR':
+        if state == 'ERROR':
             raise StackError(
                 f'The server failed: {answer.json()["server"]["fault"]}')
         time.sleep(0.2)
-    raise StackError(f'The server is {found} after {PATIENCE:.0f} s.')
+    raise StackError(f'The server is {state} after {PATIENCE:.0f} s.')
 
 
 class _Fixtures(functional.CloudTestCase):
     """Nova's fixtures with our services on a fake driver."""
 
     def runTest(self) -> None:
-        """Nothing: the fixtures are wanted, not a test."""
+        """Do nothing: only the fixtures are needed."""
 
 
 def _fixtures() -> list[float]:

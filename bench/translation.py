@@ -83,8 +83,8 @@ topology_template:
 def measurements() -> Iterator[measure.Measurement]:
     """Yield descriptors of few and many VDUs, without and with reservations.
 
-    heat-translator alone knows no cpu_allocation; the same template comes of
-    hints that are written by hand as a property.
+    heat-translator alone does not support cpu_allocation; hints written as a
+    property give the same template.
     """
     for vdus in VDUS:
         plain = _descriptor(vdus)
@@ -118,11 +118,11 @@ def _compared(name: str, vdus: int, ours: str, theirs: str,
                 ROUNDS, before={'ours': _with_us, 'theirs': _without_us})
         finally:
             _with_us()
-    found = measure.compared(
+    measurement = measure.compared(
         name, 'heat-translator alone', seconds['ours'], seconds['theirs'],
         'ms', MS / repeats)
-    return measure.with_aims(found, measure.Aim(
-        'at most 5% slower', measure.ratio_of(found) <= 1.05))
+    return measure.with_aims(measurement, measure.Aim(
+        'at most 5% slower', measure.ratio_of(measurement) <= 1.05))
 
 
 def _check_alike(paths: dict[str, Path]) -> None:
@@ -160,7 +160,7 @@ def _without_us() -> None:
 def _list_entry_points(
         method: Callable[[extension.ExtensionManager[Any]], list[EntryPoint]],
         ) -> None:
-    """Have stevedore, and so tosca-parser, see these entry points."""
+    """Make stevedore, and so tosca-parser, see only these entry points."""
     setattr(extension.ExtensionManager, 'list_entry_points', method)  # noqa: B010
 
 

@@ -34,13 +34,13 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run the demo; return 0 if all was as it is said to be."""
+    """Run the demo; return 0 if everything was as shown."""
     args = parse()
     interruptible()
     try:
         _run(args)
-    except (DemoError, StackError) as error:
-        print(f'\n{error}', file=sys.stderr)
+    except (DemoError, StackError) as exc:
+        print(f'\n{exc}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print('\nInterrupted; everything was given back.', file=sys.stderr)

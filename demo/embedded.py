@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo without root and without RT groups: a simulated host."""
+"""The demo without root and RT groups, on a simulated host."""
 
 from collections.abc import Sequence
 import json
@@ -21,12 +21,12 @@ from stack.service import Service
 from stack.service import Site
 
 CAP = 0.95
-# All of a pCPU: on a host with four of them, only this does not fit.
+# A whole pCPU: on a host with four of them, only this does not fit.
 TOO_MUCH_US = 190_000
 
 
 class SimulatedCloud(Service):
-    """The one process of this mode."""
+    """The process of the simulated cloud."""
 
     name = 'simulated-cloud'
 
@@ -43,7 +43,7 @@ class SimulatedCloud(Service):
 class EmbeddedDemo(Demo):
     """One run; see base class.
 
-    :param reason: why the real mode was not taken, '' if it was not wanted.
+    :param reason: why the real mode cannot run, '' if it was not requested.
     """
 
     def __init__(self, rundir: Path, keep: bool, reason: str) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the openstack client needs to hear from Keystone and Glance.
+"""The answers that the openstack client needs from Keystone and Glance.
 
 There are two users, ``admin`` and ``demo``, whose token is their name, and one
-image. It is a stand-in for the simulated cloud and guards nothing.
+image. This is a stand-in for the simulated cloud, without any security.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ PROJECT = '6f70656e737461636b20636c69656e74'
 NEVER = '2999-01-01T00:00:00.000000Z'
 IMAGE = 'busybox'
 
-# Type in the catalogue: path of its address.
+# Type in the catalogue: path of its URL.
 CATALOGUE = {
     'identity': '/identity/v3', 'compute': '/compute/v2.1',
     'image': '/image',
@@ -25,9 +25,9 @@ CATALOGUE = {
 def answer(
     environ: dict[str, Any], base: str, image: str,
 ) -> tuple[int, dict[str, Any]]:
-    """Return status and body for a request outside of Nova.
+    """Return status and body of the answer to a request that is not for Nova.
 
-    :param base: this server's address.
+    :param base: this server's URL.
     :param image: the id of the one image.
     """
     path = environ['PATH_INFO'].rstrip('/')
@@ -51,7 +51,7 @@ def answer(
 def send(
     start_response: Callable[..., object], status: int, body: dict[str, Any],
 ) -> Iterable[bytes]:
-    """Send a body as JSON; the token of a new session in its header."""
+    """Send a body as JSON, with a new session's token in the header."""
     headers = [('Content-Type', 'application/json')]
     if 'token' in body:
         headers.append(('X-Subject-Token', body['token']['user']['name']))
@@ -61,8 +61,8 @@ def send(
 
 def _user(environ: dict[str, Any]) -> str:
     size = int(environ.get('CONTENT_LENGTH') or 0)
-    asked = json.loads(environ['wsgi.input'].read(size))
-    return str(asked['auth']['identity']['password']['user']['name'])
+    request = json.loads(environ['wsgi.input'].read(size))
+    return str(request['auth']['identity']['password']['user']['name'])
 
 
 def _token(user: str, base: str) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a demo does in every mode: begin, tell its story, give back or keep."""
+"""The steps of the demo in every mode: start, story, clean up or keep."""
 
 from abc import ABC
 from abc import abstractmethod
@@ -17,7 +17,7 @@ from stack.rundir import RunDir
 class Demo(ABC):
     """One run.
 
-    :param rundir: where all data are.
+    :param rundir: where all data is.
     :param keep: whether the cloud stays when the demo is over.
     """
 
@@ -26,21 +26,22 @@ class Demo(ABC):
         self.keep = keep
 
     def run(self) -> None:
-        """Show everything.
+        """Run all steps.
 
-        :raises DemoError: if something is not as it is said to be.
+        :raises DemoError: if something is not as the demo shows it.
         """
         started = time.monotonic()
         self.introduce()
-        # Which leaves all or nothing, and a cloud that was kept alone.
+        # Not in the try: up() cleans up after itself, and a cloud that an earlier
+        # run kept stays.
         self.up()
         try:
             self.story()
-        except BaseException as why:
+        except BaseException as exc:
             left = self.down()
             if left:
                 raise DemoError('\n'.join(
-                    [str(why) or 'Interrupted.', *left])) from why
+                    [str(exc) or 'Interrupted.', *left])) from exc
             raise
         if self.keep:
             self._say_how_to_use()
@@ -54,7 +55,7 @@ class Demo(ABC):
 
     @abstractmethod
     def introduce(self) -> None:
-        """Say what is real; the first line names mode and dialect."""
+        """Print what is real; the first line names mode and dialect."""
 
     @abstractmethod
     def up(self) -> None:
@@ -70,12 +71,12 @@ class Demo(ABC):
 
     @abstractmethod
     def how_to_reach(self) -> list[str]:
-        """Return the shell commands that make a client the demo's user."""
+        """Return the shell commands that set up a client for the demo's user."""
 
     def nothing_left(self, groups: list[str]) -> None:
-        """Say that no group of a container is left in the kernel.
+        """Check, and print, that no container's group is left in the kernel.
 
-        :raises DemoError: if one is.
+        :raises DemoError: if a group is left.
         """
         for group in groups:
             raise DemoError(f'The group {group} is left in the kernel.')

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demo of section 5.2 of the OpenStack paper, on a node with our kernel.
 
-The compute node is a virtual machine of 4 pCPUs: its kernel schedules real
-containers, that real OpenStack services create.
+The compute node is a virtual machine with 4 pCPUs. Its kernel schedules real
+containers, which real OpenStack services create.
 """
 
 from collections.abc import Mapping
@@ -39,32 +39,32 @@ EXACT = 0.002  # the same where time is deterministic
 
 def must_hold(running: Mapping[str, containers.Container],
               tolerance: float) -> None:
-    """Show what each container gets of each pCPU.
+    """Print how much each container gets of each pCPU.
 
-    :raises DemoError: if that is farther from what is reserved than the
-        tolerance, a fraction.
+    :param tolerance: largest distance from the reservation, as a fraction.
+    :raises DemoError: if a container is farther away from its reservation.
     """
     say('  server              pCPU   reserved   measured by cpu.rt_stat')
-    for name, one in sorted(running.items()):
-        if not any(one.runtimes_us):
+    for name, container in sorted(running.items()):
+        if not any(container.runtimes_us):
             continue
-        for pcpu, reserved in enumerate(one.reserved):
+        for pcpu, reserved in enumerate(container.reserved):
             say(f'  {name:18} {pcpu:5}   {reserved:8.2%}   '
-                f'{one.shares[pcpu]:8.2%}')
-        if one.farthest > tolerance:
+                f'{container.shares[pcpu]:8.2%}')
+        if container.farthest > tolerance:
             raise DemoError(
-                f'Server {name} is {one.farthest * 100:.2f} points from what '
+                f'Server {name} is {container.farthest * 100:.2f} points from what '
                 f'is reserved; it should be within {tolerance * 100:g}.')
 
 
 def in_virtual_time(rundir: Path) -> None:
-    """Show what the paper's containers get where time is deterministic.
+    """Print what the paper's containers get in deterministic time.
 
-    :raises DemoError: if that is not what is reserved, within 0.2 points.
+    :raises DemoError: if it is more than 0.2 points from the reservation.
     """
     with step(1, 'The containers of the paper on a node in deterministic '
                  'virtual time, without a control plane'):
-        say('   An instruction takes 8 ns, waiting takes nothing. It takes '
+        say('   An instruction takes 8 ns, waiting takes no time. This takes '
             'minutes.')
         must_hold(alone.measure(rundir), EXACT)
 
@@ -82,7 +82,7 @@ class HcbsDemo(Demo):
         say('mode: hcbs, dialect: hcbs-multi')
         say('The compute node is a virtual machine of 4 pCPUs with our kernel. '
             'The first time, kernel and\nfile system are built: that takes '
-            f'long; what they are at is in {self.rundir.logs}.')
+            f'long; the progress is in {self.rundir.logs}.')
 
     def up(self) -> None:
         """See base class."""
@@ -120,7 +120,7 @@ class HcbsDemo(Demo):
                 say(f'   {name}: {percent}% on each of {vcpus} vCPUs, on the '
                     f'pCPUs {", ".join(map(str, landed))}')
                 if set(landed) != pcpus:
-                    raise DemoError(f'It should be on {sorted(pcpus)}.')
+                    raise DemoError(f'Server {name} should be on {sorted(pcpus)}.')
             self._show_kernel(self._look(operator))
         with step(4, 'A SCHED_FIFO hog on every vCPU: what does each get?'):
             self._must_hold(operator)
@@ -145,13 +145,14 @@ class HcbsDemo(Demo):
             except DemoError:
                 user.run('openstack server show d -c status -c fault -f json')
             else:
-                raise DemoError('Server d got what the host does not have.')
+                raise DemoError(
+                    'Server d was created, although the host has no room for it.')
             config = self.rundir.etc / 'nova' / 'nova.conf'
             said = operator.run(
                 f'nova-rt-manage --config-file {config} why '
                 f'{user.server("d").id} -c what -c needed -c left -c missing')
             if 'pCPU' not in said:
-                raise DemoError('It should have named the pCPUs.')
+                raise DemoError('The answer should name the pCPUs.')
 
     def _make_room(self, user: Client, operator: Client) -> None:
         with step(7, 'Making room: delete what is in the way, and create both '
@@ -165,7 +166,7 @@ class HcbsDemo(Demo):
     def _end(self, user: Client) -> None:
         with step(8, 'The end of the servers'):
             user.run('openstack server delete --wait a b c d')
-            self.nothing_left([one.group for one in
+            self.nothing_left([container.group for container in
                                containers.look(self._node).values()])
 
     def _create(self, user: Client, name: str, flavor: str) -> None:
@@ -175,16 +176,16 @@ class HcbsDemo(Demo):
     def _look(self, operator: Client, seconds: float = 0, *beside: str,
               ) -> Mapping[str, containers.Container]:
         """Return the containers by their server's name."""
-        found = containers.look(self._node, seconds, *beside)
-        return {each.name: found[each.instance_name] for each
+        by_instance = containers.look(self._node, seconds, *beside)
+        return {server.name: by_instance[server.instance_name] for server
                 in operator.cloud.compute.servers(all_projects=True)
-                if each.instance_name in found}
+                if server.instance_name in by_instance}
 
     def _show_kernel(self, running: Mapping[str, containers.Container]) -> None:
-        for name, one in sorted(running.items()):
+        for name, container in sorted(running.items()):
             say(f'   {name}  cpu.rt_multi_runtime_us: '
-                f'{" ".join(map(str, one.runtimes_us)):28} '
-                f'cpu.rt_period_us: {one.period_us}')
+                f'{" ".join(map(str, container.runtimes_us)):28} '
+                f'cpu.rt_period_us: {container.period_us}')
 
     def _must_hold(self, operator: Client, *beside: str) -> None:
         must_hold(self._look(operator, WINDOW, *beside), TOLERANCE)

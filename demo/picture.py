@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and bars for people."""
+"""Tables and bars that the demo prints."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ WIDTH = 50  # characters that stand for a whole CPU
 
 
 def host(containers: Iterable[Container], cap: float) -> str:
-    """Return one bar for each pCPU: who holds what, and what is left."""
+    """Return a bar per pCPU: the shares of the servers, and what is left."""
     containers = list(containers)
     lines = []
-    for cpu in sorted({cpu for one in containers for cpu in one.shares}):
-        held = [(one.server, one.shares[cpu]) for one in containers
-                if cpu in one.shares]
+    for cpu in sorted({cpu for container in containers for cpu in container.shares}):
+        held = [(container.server, container.shares[cpu]) for container in containers
+                if cpu in container.shares]
         left = cap - sum(share for _, share in held)
         bar = ''.join(
             f'{name} {share:.0%}'.center(round(share * WIDTH), '#')
@@ -29,13 +29,13 @@ def comparison(
     containers: Iterable[Container],
     measured: Mapping[str, Mapping[int, float]],
 ) -> str:
-    """Return a table: the share reserved beside the one measured."""
+    """Return a table of reserved and measured shares, by server and pCPU."""
     lines = ['  server     pCPU   reserved   measured   difference']
-    for one in containers:
-        for cpu, reserved in one.shares.items():
-            got = measured[one.server][cpu]
+    for container in containers:
+        for cpu, reserved in container.shares.items():
+            got = measured[container.server][cpu]
             lines.append(
-                f'  {one.server:10} {cpu:4}   {reserved:8.2%}   {got:8.2%}   '
+                f'  {container.server:10} {cpu:4}   {reserved:8.2%}   {got:8.2%}   '
                 f'{(got - reserved) * 100:+7.2f} points')
     return '\n'.join(lines)
 
@@ -46,5 +46,5 @@ def farthest(
 ) -> float:
     """Return the largest distance between reserved and measured share."""
     return max(
-        abs(measured[one.server][cpu] - reserved)
-        for one in containers for cpu, reserved in one.shares.items())
+        abs(measured[container.server][cpu] - reserved)
+        for container in containers for cpu, reserved in container.shares.items())

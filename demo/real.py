@@ -92,7 +92,7 @@ class RealDemo(Demo):
         if distance > TOLERANCE:
             raise DemoError(
                 f'A measured share is {distance * 100:.2f} points from the '
-                'one reserved; it should be within one.')
+                'reserved one; it should be within one point.')
 
     def _fifo_outside(self, running: list[kernel.Container]) -> None:
         cpu = max(running[0].shares)
@@ -134,7 +134,7 @@ class _Hog:
                  priority: str, cpu: int | None) -> None:
         self._processes = cloud.site.processes
         pinned = () if cpu is None else ('taskset', '--cpu-list', str(cpu))
-        # It ends by itself, should the demo die.
+        # It ends by itself if the demo dies.
         limit = str(OUTSIDE + 2 if policy == 'fifo' else int(WINDOW) + 5)
         self._command = (*pinned, str(program), policy, priority, limit)
 
@@ -146,7 +146,7 @@ class _Hog:
 
 
 def _dialect() -> dialect.Dialect:
-    found = kernel.spoken()
-    if found is None:
+    spoken = kernel.spoken()
+    if spoken is None:
         raise DemoError(prerequisites.missing_for_containers())
-    return found
+    return spoken

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows and runs the openstack client's commands, and says what took long."""
+"""Show and run commands of the openstack client, and print how long steps take."""
 
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -20,22 +20,22 @@ BOLD, DIM, PLAIN = '\033[1m', '\033[2m', '\033[0m'
 
 
 class DemoError(Exception):
-    """One sentence: what did not go as the demo says it goes."""
+    """A sentence that says what was not as the demo shows it."""
 
 
 def say(text: str = '') -> None:
-    """Print a line at once, also into a pipe."""
+    """Print a line and flush, for pipes."""
     print(text, flush=True)
 
 
 def paint(style: str, text: str) -> str:
-    """Return the text in a style, plain if this is no terminal."""
+    """Return the text in a style, plain if the output is not a terminal."""
     return f'{style}{text}{PLAIN}' if sys.stdout.isatty() else text
 
 
 @contextmanager
 def step(number: int, title: str) -> Iterator[None]:
-    """Say what begins, and at its end how long it took."""
+    """Print the title of a step, and at its end how long it took."""
     say()
     say(paint(BOLD, f'== {number}. {title}'))
     started = time.monotonic()
@@ -44,7 +44,7 @@ def step(number: int, title: str) -> Iterator[None]:
 
 
 def progress(name: str, seconds: float) -> None:
-    """Say how long a part of the stack took, if that was long."""
+    """Print how long a part of the stack took, if it was long."""
     if seconds >= 0.5:
         say(f'   {name:28} {seconds:5.1f} s')
 
@@ -67,7 +67,7 @@ class Client:
         options: dict[str, Any] = {
             key.removeprefix('OS_').lower(): value
             for key, value in environment.items()
-            # Each of its calls asks for what it needs.
+            # The SDK negotiates the microversion for each call.
             if key != 'OS_COMPUTE_API_VERSION'}
         self.cloud = openstack.connect(
             load_yaml_config=False, load_envvars=False, **options)
@@ -77,8 +77,8 @@ class Client:
 
         :param command: as typed in a shell.
         :param fails: whether it must fail.
-        :returns: its output, or what it said if it failed.
-        :raises DemoError: if it fails and must not, or the reverse.
+        :returns: its output, with the errors if it failed.
+        :raises DemoError: if it fails but must not, or must fail but does not.
         """
         say(f'{self._who}$ ' + paint(BOLD, command))
         done = subprocess.run(
@@ -90,19 +90,19 @@ class Client:
                 line, WIDTH, initial_indent='  ', subsequent_indent='  ',
                 drop_whitespace=False) or ['']))
         if (done.returncode != 0) != fails:
-            wanted = 'should have been refused' if fails else 'failed'
-            raise DemoError(f'"{command}" {wanted}: {said or "no output"}')
+            problem = 'should have been refused' if fails else 'failed'
+            raise DemoError(f'"{command}" {problem}: {said or "no output"}')
         return said if fails else done.stdout.strip()
 
     def server(self, name: str) -> openstack.compute.v2.server.Server:
-        """Return what the API says about a server."""
+        """Return a server as the API shows it."""
         return self.cloud.compute.find_server(
             name, ignore_missing=False, details=True)
 
     def wait(self, name: str, status: str, patience: float = 120) -> None:
         """Wait until a server has a status.
 
-        :raises DemoError: if it gets another final one, or takes too long.
+        :raises DemoError: if the server fails or takes too long.
         """
         deadline = time.monotonic() + patience
         while True:
@@ -118,7 +118,7 @@ class Client:
 
 
 def client() -> str:
-    """Return what to type for the client of this environment."""
+    """Return the path of this environment's client, for a command line."""
     return os.path.relpath(Path(sys.prefix) / 'bin' / 'openstack')
 
 

@@ -9,7 +9,7 @@ that Nova's fixtures set it up. Keystone and Glance answer in demo.fake_services
 
 from collections.abc import Iterable
 
-# Before all of Nova: it chooses between threads and eventlet only once.
+# Before all of Nova, which chooses between threads and eventlet only once.
 from nova_rt.testing import native_threads  # isort: skip  # noqa: F401
 
 import signal
@@ -30,7 +30,7 @@ Environ = dict[str, Any]
 
 
 class Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):
-    """Serves clients side by side."""
+    """Serves clients in parallel."""
 
     daemon_threads = True
 
@@ -39,11 +39,11 @@ class QuietHandler(simple_server.WSGIRequestHandler):
     """Does not log each request."""
 
     def log_message(self, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 class SimulatedCloud(cloud.CloudTestCase):
-    """The cloud, up for as long as its only test runs."""
+    """The cloud, which is up while its only test runs."""
 
     port = 0
 
@@ -94,7 +94,7 @@ class SimulatedCloud(cloud.CloudTestCase):
 
 
 def main() -> int:
-    """Run the cloud on the port given as the only argument."""
+    """Run the cloud on the given port, the only argument."""
     SimulatedCloud.port = int(sys.argv[1])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     result = unittest.TestResult()

@@ -20,7 +20,7 @@ def flavor(client: Client, number: int) -> None:
 
 
 def servers(client: Client, number: int, images: tuple[str, str]) -> None:
-    """Create one server as the flavor says, one with a hint."""
+    """Create a server with the reservation of its flavor, and one with a hint."""
     with step(number, 'A server with this reservation'):
         client.run(CREATE.format('web', images[0])
                    + ' -c name -c status')
@@ -34,7 +34,7 @@ def servers(client: Client, number: int, images: tuple[str, str]) -> None:
 
 
 def bad_hints(client: Client, number: int) -> None:
-    """Ask for what is nonsense; the API says so at once."""
+    """Send invalid hints, which the API refuses at once."""
     with step(number, 'Hints that make no sense: refused at once'):
         for hint in ('cpu.rt_runtime_us=300000', 'cpu.rt_runtime_us=abc',
                      'cpu.rt_runtim_us=80000'):
@@ -46,7 +46,7 @@ def bad_hints(client: Client, number: int) -> None:
 
 
 def no_room(client: Client, number: int, runtime_us: int) -> None:
-    """Ask for more than is left; the server's fault says what lacked."""
+    """Ask for more than is left; the server's fault says what is missing."""
     share = runtime_us / PERIOD_US
     with step(number, f'A reservation that does not fit ({share:.0%} on each '
               'vCPU)'):
@@ -58,7 +58,8 @@ def no_room(client: Client, number: int, runtime_us: int) -> None:
         except DemoError:
             client.run('openstack server show big -c status -c fault -f json')
         else:
-            raise DemoError('Server big got what the host does not have.')
+            raise DemoError(
+                'Server big was created, although the host has no room for it.')
         client.run('openstack server delete --wait big')
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m experiments NAME``: run one, print it, write it down."""
+"""``python -m experiments NAME``: run an experiment, print and write its results."""
 
 import argparse
 import importlib
@@ -10,7 +10,7 @@ from experiments import guest
 from experiments import output
 
 RESULTS = Path(__file__).resolve().parent / 'results'
-# What each is estimated to take on one idle core.
+# Source, and the estimated time on one idle core.
 EXPERIMENTS = {
     'queueing': 'OpenStack paper 6.2: Figure 6 and Table 3; 25 minutes',
     'tasksets': 'KubeDeadline 5.1: Figure 6; 5 minutes',
@@ -21,7 +21,7 @@ EXPERIMENTS = {
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Return 0 if all was measured."""
+    """Return 0 if everything was measured."""
     parser = argparse.ArgumentParser(
         prog='python -m experiments',
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
         more = {'requests': args.requests} if args.requests else {}
         points = importlib.import_module(f'experiments.{args.name}').run(
             folder, args.quick, **more)
-        # Late: only who draws needs Matplotlib.
+        # Imported late: only drawing needs Matplotlib.
         importlib.import_module(f'experiments.{args.name}_pictures').draw(
             folder, points)
     except guest.GuestError as exc:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A virtual machine with our kernel, in deterministic virtual time.
 
-One CPU, unless asked otherwise, on which an instruction takes 1 ns and waiting
-takes no time of ours: a run repeats exactly. See ``kernel/test`` for the same with other programs.
+By default, it has one CPU, on which an instruction takes 1 ns. Waiting takes no
+real time, and a run repeats exactly. ``kernel/test`` does the same with other
+programs.
 """
 
 from collections.abc import Mapping
@@ -18,8 +19,8 @@ import tempfile
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = Path(__file__).resolve().parent / 'vm'
-# Debian's, with the libraries that they need, in /tools: busybox prefers its
-# own wherever it looks for a command.
+# Debian's, with their libraries, in /tools: busybox prefers its own commands
+# everywhere else.
 TOOLS = ('ip', 'tc')
 PACKAGES = ('qemu-system-x86', 'busybox-static', 'gcc', 'libc6-dev', 'cpio',
             'iproute2', 'linux-source-6.12')
@@ -28,7 +29,7 @@ _TIMEOUT_S = 3600
 
 
 class GuestError(Exception):
-    """The virtual machine did not do what it was asked; one sentence."""
+    """The virtual machine failed; a sentence that says why."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,9 +45,9 @@ class Result:
 
 
 def missing() -> str:
-    """Return why no virtual machine can be had; empty if one can."""
-    absent = [each for each in PACKAGES if subprocess.run(
-        ['dpkg', '-s', each], capture_output=True, check=False).returncode]
+    """Return why no virtual machine can run, empty if one can."""
+    absent = [package for package in PACKAGES if subprocess.run(
+        ['dpkg', '-s', package], capture_output=True, check=False).returncode]
     if absent and (os.geteuid() or not _installed(absent)):
         return f'not installed: {" ".join(absent)}'
     return ''
@@ -66,29 +67,30 @@ def _installed(packages: list[str]) -> bool:
 
 @functools.cache
 def kernel() -> Path:
-    """Return the image of our kernel; it is built if there is none.
+    """Return the image of our kernel; build it if it is missing.
 
-    ``NOVA_RT_KERNEL`` names another one.
+    ``NOVA_RT_KERNEL`` names another kernel.
 
-    :raises GuestError: if it cannot be
+    :raises GuestError: if it does not build
     """
-    if given := os.environ.get('NOVA_RT_KERNEL'):
-        return Path(given)
+    if path := os.environ.get('NOVA_RT_KERNEL'):
+        return Path(path)
     built = subprocess.run([ROOT / 'kernel' / 'build', 'hcbs'],
                            stdout=subprocess.PIPE, text=True, check=False)
     if built.returncode:
-        raise GuestError('The kernel does not build: kernel/build said why.')
+        raise GuestError(
+            'The kernel does not build: see the output of kernel/build.')
     return Path(built.stdout.splitlines()[-1])
 
 
 def run(script: str, files: Mapping[str, bytes] | None = None,
         shift: int = 0, memory_mb: int = 1024, cpus: int = 1,
         timeout_s: int = _TIMEOUT_S, more: Path | None = None) -> Result:
-    """Run a shell script in a virtual machine and return what came out.
+    """Run a shell script in a virtual machine and return its results.
 
     :param script: finds our programs as ``exp`` and the files in ``/data``;
         what it puts into ``/out`` is returned
-    :param cpus: they take turns: with more than one, time tells nothing
+    :param cpus: they take turns: with more than one, times mean nothing
     :param shift: an instruction takes 2 to the power of this, in ns
     :param more: a cpio archive, to be unpacked in the root before all else
     :raises GuestError: if the script or a program in it failed
@@ -120,8 +122,8 @@ def _boot(work: Path, disk: Path, shift: int, memory_mb: int, cpus: int,
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, timeout=timeout_s, check=False)
-    except subprocess.TimeoutExpired as error:
-        tail = (error.stdout or b'').decode(errors='replace').splitlines()
+    except subprocess.TimeoutExpired as exc:
+        tail = (exc.stdout or b'').decode(errors='replace').splitlines()
         raise GuestError(
             f'The virtual machine did not end in {timeout_s} s: '
             + ' / '.join(tail[-5:])) from None
@@ -133,9 +135,9 @@ def _initrd(work: Path, script: str, files: Mapping[str, bytes],
     root = work / 'root'
     for name in ('bin', 'tools', 'proc', 'sys', 'dev', 'tmp', 'data'):
         (root / name).mkdir(parents=True)
-    shutil.copy(_found('busybox'), root / 'bin' / 'busybox')
+    shutil.copy(_program('busybox'), root / 'bin' / 'busybox')
     for tool in TOOLS:
-        _copy_with_libraries(_found(tool), root)
+        _copy_with_libraries(_program(tool), root)
     _compile(root / 'bin' / 'exp')
     shutil.copy(SOURCES / 'init', root / 'init')
     (root / 'init').chmod(0o755)
@@ -160,10 +162,10 @@ def _compile(target: Path) -> None:
         raise GuestError(f'Our programs do not compile: {done.stderr[:500]}')
 
 
-def _found(tool: str) -> str:
+def _program(tool: str) -> str:
     path = shutil.which(tool, path=f'{os.environ["PATH"]}:/sbin:/usr/sbin')
     if path is None:
-        raise GuestError(f'There is no program {tool} here.')
+        raise GuestError(f'The program {tool} is missing: install it.')
     return os.path.realpath(path)
 
 

@@ -24,15 +24,15 @@ PARTS = Path(__file__).with_name('ims')
 PAPER_P99_US = {'fair-quiet': 980, 'fair-noise': 10_614, 'hcbs-quiet': 1287,
                 'hcbs-noise': 1268}
 REGISTRATIONS = 10_000
-# Every user once, so that all of them are in memory.
+# Once per user, so that all users are in memory.
 WARM_UP = 200
-# Not 60: SIPp has the same CPU, and with the noise all must leave a rest.
+# Not 60: SIPp shares the CPU, and some must be left with the noise.
 LOAD_PERCENT = 55
 # The container's reservation, each noisy task, and the reservation of all four.
 RESERVED_US = (1400, 2000)
 NOISE_US = (6000, 100_000)
 NOISE_RUNTIME_US = 24_000
-# Two ways there and back through the paper's network, which ours has not.
+# Two round trips through the paper's network, which ours lacks.
 NETWORK_US = 2 * 252.0
 MEMORY_MB = 1536
 
@@ -66,20 +66,21 @@ class Case:
 
 @functools.cache
 def debian() -> Path:
-    """Return the archive of the guest's programs; it is made if there is none.
+    """Return the archive of the guest's programs; build it if it is missing.
 
-    :raises guest.GuestError: if it cannot be
+    :raises guest.GuestError: if it does not build
     """
     made = subprocess.run([PARTS / 'image'], stdout=subprocess.PIPE,
                           text=True, check=False)
     if made.returncode:
         raise guest.GuestError(
-            'There is no Debian for the guest: experiments/ims/image said why.')
+            'Debian for the guest does not build: see the output of '
+            'experiments/ims/image.')
     return Path(made.stdout.splitlines()[-1])
 
 
 def settings(count: int) -> str:
-    """Return what the guest's script needs to know, in the guest's time."""
+    """Return the variables of the guest's script, in the guest's time."""
     scale = queueing.SCALE
     values = {
         'RUNTIME': RESERVED_US[0] * scale, 'PERIOD': RESERVED_US[1] * scale,
@@ -96,14 +97,14 @@ def measure(count: int) -> dict[str, statistics.Values]:
     :raises guest.GuestError: if a registration failed
     """
     script = (PARTS / 'guest.sh').read_text()
-    found = guest.run(settings(count) + script, memory_mb=MEMORY_MB,
+    result = guest.run(settings(count) + script, memory_mb=MEMORY_MB,
                       more=debian())
-    return read(found.files, count)
+    return read(result.files, count)
 
 
 def read(files: Mapping[str, bytes], count: int
          ) -> dict[str, statistics.Values]:
-    """Return what the guest's files tell, in the paper's time.
+    """Return the values in the guest's files, in the paper's time.
 
     :raises guest.GuestError: if there are fewer registrations than wanted
     """
@@ -122,11 +123,11 @@ def read(files: Mapping[str, bytes], count: int
 
 def cases(kept: Mapping[str, statistics.Values]) -> dict[str, Case]:
     """Return the cases by name."""
-    found = {}
+    by_name = {}
     for name in PAPER_P99_US:
         *used, passed = kept[f'{name}-use']
-        found[name] = Case(name, kept[name], *(each / passed for each in used))
-    return found
+        by_name[name] = Case(name, kept[name], *(time / passed for time in used))
+    return by_name
 
 
 HEADER = ['case', 'registrations', 'container_load', 'noise_load', 'client_load',
@@ -135,18 +136,18 @@ HEADER = ['case', 'registrations', 'container_load', 'noise_load', 'client_load'
 
 
 def row(case: Case) -> list[object]:
-    """Return what the CSV has of one case."""
+    """Return the CSV row of one case."""
     interval = statistics.point_interval(
-        case.series, lambda each: statistics.percentile_99(each.measured))
+        case.series, lambda series: statistics.percentile_99(series.measured))
     return [case.name, case.times.size, case.load, case.noise,
             case.client, statistics.mean(case.times), float(np.median(case.times)),
             case.p99, interval.half, case.p99 + NETWORK_US,
             PAPER_P99_US[case.name]]
 
 
-def change(found: Mapping[str, Case], scheduler: str) -> float:
-    """Return by what part of it the noise changes the 99th percentile."""
-    return found[f'{scheduler}-noise'].p99 / found[f'{scheduler}-quiet'].p99 - 1
+def change(by_name: Mapping[str, Case], scheduler: str) -> float:
+    """Return by what fraction the noise changes the 99th percentile."""
+    return by_name[f'{scheduler}-noise'].p99 / by_name[f'{scheduler}-quiet'].p99 - 1
 
 
 def run(folder: output.Folder, quick: bool = False,
@@ -154,14 +155,14 @@ def run(folder: output.Folder, quick: bool = False,
     """Measure all cases, write the table; return them by name."""
     clock = output.Clock()
     count = 100 if quick else requests
-    found = cases(folder.samples(
+    by_name = cases(folder.samples(
         f'ims-{count}', lambda: measure(count)))
-    folder.table('ims', HEADER, map(row, found.values()))
-    for case in found.values():
+    folder.table('ims', HEADER, map(row, by_name.values()))
+    for case in by_name.values():
         clock.say(f'{case.name}: 99th percentile {case.p99:.0f} µs, the '
                   f"paper's {PAPER_P99_US[case.name]}; load {case.load:.1%}, "
                   f'SIPp {case.client:.1%}')
     for scheduler in ('fair', 'hcbs'):
         clock.say(f'{scheduler}: noise changes the 99th percentile by '
-                  f'{change(found, scheduler):+.1%}')
-    return found
+                  f'{change(by_name, scheduler):+.1%}')
+    return by_name

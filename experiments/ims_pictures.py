@@ -13,16 +13,16 @@ from nova_rt.model.plots import style
 NAMES = {'fair': 'fair scheduler', 'hcbs': 'HCBS'}
 
 
-def draw(folder: output.Folder, found: Mapping[str, ims.Case]) -> None:
+def draw(folder: output.Folder, cases: Mapping[str, ims.Case]) -> None:
     """Draw the distributions of the round-trip times."""
     with style.look():
-        folder.picture('figure8', _figure_8(found))
+        folder.picture('figure8', _figure_8(cases))
 
 
-def _figure_8(found: Mapping[str, ims.Case]) -> Any:
-    """A colour for each scheduler; with noise, the line is broken."""
+def _figure_8(cases: Mapping[str, ims.Case]) -> Any:
+    """Draw one colour per scheduler, a dashed line with noise."""
     drawn, axis = style.canvas(1, 1, 8, 4.8)
-    for case in found.values():
+    for case in cases.values():
         scheduler, what = case.name.split('-')
         times = np.sort(case.times)
         axis.plot(times, np.arange(1, times.size + 1) / times.size,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers of three criticalities, placed by Nova: RT-Kube's Table III.
 
-Our Nova and a stock one place them; each node's containers are then offered to
-our kernel, and what it admits to the exact simulator.
+Our Nova and a stock one place them. Each node's containers are then offered to
+our kernel, and those that it admits to the exact simulator.
 """
 
 from collections.abc import Mapping
@@ -61,34 +61,34 @@ def placements(part: int) -> dict[tuple[str, str], list[Container]]:
         if done.returncode:
             raise guest.GuestError('Nova did not place the containers: '
                                    + done.stdout[-600:])
-        return {(cloud, name): [Container(**each) for each in json.loads(
+        return {(cloud, name): [Container(**fields) for fields in json.loads(
             Path(folder, f'{cloud}-{name}.json').read_text())]
             for cloud in CLOUDS for name in rtkube.DEPLOYMENTS}
 
 
 def offer(nodes: Sequence[Sequence[Container]], pcpus: int) -> None:
-    """Offer each node's containers to our kernel, and note what it admits.
+    """Offer each node's containers to our kernel, and record what it admits.
 
-    Up to 95% of a CPU, as on the nodes. A container whose pCPU nobody chose
-    is offered to one after the other: refused is what none of them takes.
+    The cap is 95% of a CPU, as on the nodes. A container without a chosen pCPU
+    is offered to one after the other, and is refused if none admits it.
     """
     lines = ['echo 950000 > /proc/sys/kernel/sched_rt_runtime_us']
     for number, containers in enumerate(nodes):
         lines.append(f': > /out/{number}')
-        for index, one in enumerate(containers):
-            lines += _ask(number, index, one, pcpus)
+        for index, container in enumerate(containers):
+            lines += _ask(number, index, container, pcpus)
         lines += [f'rmdir /cg/c{index}' for index in range(len(containers))]
-    found = guest.run('\n'.join(lines), cpus=pcpus)
+    result = guest.run('\n'.join(lines), cpus=pcpus)
     for number, containers in enumerate(nodes):
-        for line in found.files[str(number)].decode().splitlines():
+        for line in result.files[str(number)].decode().splitlines():
             index, pcpu = map(int, line.split())
             containers[index].admitted = True
             containers[index].pcpu = pcpu
 
 
-def _ask(number: int, index: int, one: Container, pcpus: int) -> list[str]:
-    task = rtkube.TASKS[one.criticality]
-    choice = range(pcpus) if one.pcpu is None else [one.pcpu]
+def _ask(number: int, index: int, container: Container, pcpus: int) -> list[str]:
+    task = rtkube.TASKS[container.criticality]
+    choice = range(pcpus) if container.pcpu is None else [container.pcpu]
     return [
         f'mkdir /cg/c{index}',
         f'echo {task.period_us} > /cg/c{index}/cpu.rt_period_us',
@@ -101,16 +101,16 @@ def _ask(number: int, index: int, one: Container, pcpus: int) -> list[str]:
 
 
 def judge(containers: Sequence[Container]) -> None:
-    """Simulate one node: note the jobs and the missed deadlines.
+    """Simulate one node, and record the jobs and the missed deadlines.
 
-    Each container's task is alone in its server. Tasks begin together, and
-    at random.
+    Each container's task is alone in its server. Tasks start together in the
+    first run, and at random in the others.
     """
-    running = [each for each in containers if each.admitted]
+    running = [container for container in containers if container.admitted]
     groups = [simulator.Group(
-        [simulator.Server(each.pcpu or 0, task.wcet_us, task.period_us)],
-        [task], [0]) for each in running
-        if (task := rtkube.TASKS[each.criticality])]
+        [simulator.Server(container.pcpu or 0, task.wcet_us, task.period_us)],
+        [task], [0]) for container in running
+        if (task := rtkube.TASKS[container.criticality])]
     tasks = [group.tasks[0] for group in groups]
     if not tasks:
         return
@@ -118,11 +118,11 @@ def judge(containers: Sequence[Container]) -> None:
         source = random.Random(seed)  # noqa: S311
         starts = [source.randrange(task.period_us) if seed else 0
                   for task in tasks]
-        found = simulator.simulate(groups, HORIZON_US, (), simulator.periodic(
+        outcome = simulator.simulate(groups, HORIZON_US, (), simulator.periodic(
             tasks, HORIZON_US, starts))
-        for index, each in enumerate(running):
-            each.jobs += int(found.jobs[index])
-        for index, _ in found.misses():
+        for index, container in enumerate(running):
+            container.jobs += int(outcome.jobs[index])
+        for index, _ in outcome.misses():
             running[index].missed += 1
 
 
@@ -133,47 +133,47 @@ HEADER = ['deployment', 'cloud', 'criticality', 'containers', 'on_I', 'on_J',
           'paper_rtkube_refused']
 
 
-def rows(found: Mapping[tuple[str, str], Sequence[Container]]
+def rows(containers: Mapping[tuple[str, str], Sequence[Container]]
          ) -> list[list[object]]:
-    """Return the table: a row for each deployment, cloud and criticality."""
+    """Return the table, a row per deployment, cloud and criticality."""
     table = []
     for name in rtkube.DEPLOYMENTS:
         for cloud in CLOUDS:
             for level in rtkube.TASKS:
-                some = [each for each in found[cloud, name]
-                        if each.criticality == level]
+                some = [container for container in containers[cloud, name]
+                        if container.criticality == level]
                 table.append([name, CLOUDS[cloud], level, *_counted(some),
                               *rtkube.PAPER[name][level], 0])
     return table
 
 
 def _counted(some: Sequence[Container]) -> list[object]:
-    where = [sum(each.node == node for each in some)
+    where = [sum(container.node == node for container in some)
              for node in (*rtkube.NODES, None)]
-    running = [each for each in some if each.admitted]
-    jobs = sum(each.jobs for each in running)
-    share = (sum(each.missed for each in running) / jobs) if jobs else 0.0
+    running = [container for container in some if container.admitted]
+    jobs = sum(container.jobs for container in running)
+    share = (sum(container.missed for container in running) / jobs) if jobs else 0.0
     # A task that does not run misses every deadline.
     idle = 1 - len(running) / len(some)
     return [len(some), *where,
-            sum(each.node is not None and not each.admitted for each in some),
+            sum(container.node is not None and not container.admitted for container in some),
             100 * share, 100 * (idle + (1 - idle) * share)]
 
 
 def run(folder: output.Folder, quick: bool = False) -> list[list[object]]:
-    """Place, offer, judge; write the table and return it."""
+    """Place, offer and simulate the containers; write and return the table."""
     clock = output.Clock()
-    found = placements(8 if quick else 1)
+    placed = placements(8 if quick else 1)
     clock.say('placed by both clouds')
-    nodes = [[each for each in containers if each.node == node]
-             for containers in found.values()
+    nodes = [[container for container in containers if container.node == node]
+             for containers in placed.values()
              for node, what in rtkube.NODES.items() if what.real_time]
     offer(nodes, max(node.pcpus for node in rtkube.NODES.values()))
     clock.say('offered to our kernel')
     for containers in nodes:
         judge(containers)
     clock.say('judged by the exact simulator')
-    table = rows(found)
+    table = rows(placed)
     folder.table('rtkube-table3', HEADER, table)
     for row in table:
         print(*row)

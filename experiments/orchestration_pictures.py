@@ -13,7 +13,7 @@ from nova_rt.model.plots import style
 
 
 def draw(folder: output.Folder, table: Sequence[Sequence[object]]) -> None:
-    """Draw one axis for each deployment and each of the two numbers."""
+    """Draw one axis per deployment and number."""
     with style.look():
         folder.picture('rtkube-table3', _bars([
             dict(zip(orchestration.HEADER, row, strict=True))

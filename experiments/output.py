@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as CSV and pictures, side by side in one folder."""
+"""Results as CSV and pictures in one folder."""
 
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from nova_rt.model.plots import style
 class Folder:
     """Where the results of an experiment go.
 
-    :ivar reuse: do not measure what was measured before
+    :ivar reuse: whether to reuse earlier measurements
     """
 
     path: Path
@@ -28,12 +28,12 @@ class Folder:
 
     def samples(self, name: str,
                 measure: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-        """Measure, and keep every sample; or return what was kept."""
+        """Measure and save every sample, or return the saved samples."""
         path = self.path / 'samples' / f'{name}.npz'
         if not (self.reuse and path.exists()):
-            found = measure()
+            arrays = measure()
             path.parent.mkdir(parents=True, exist_ok=True)
-            np.savez_compressed(path, **found)
+            np.savez_compressed(path, **arrays)
         with np.load(path) as kept:
             return dict(kept)
 
@@ -51,17 +51,17 @@ class Folder:
         print(f'Written to {path}')
 
     def picture(self, name: str, drawn: Any) -> None:
-        """Write a picture as SVG and PNG; to be called in the style's look."""
+        """Write a picture as SVG and PNG. Call it within ``style.look()``."""
         self.path.mkdir(parents=True, exist_ok=True)
         print('Drawn in', *style.save(drawn, str(self.path / name)))
 
 
 class Clock:
-    """Says how long things take."""
+    """Prints the time since the start with each message."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
 
     def say(self, what: str) -> None:
-        """Print what is done by now."""
+        """Print what is done."""
         print(f'[{time.monotonic() - self._began:5.0f} s] {what}', flush=True)

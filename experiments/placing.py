@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where our Nova and a stock one put the containers of RT-Kube's deployments.
 
-``python -m experiments orchestration`` runs it by pytest, with native threads,
-and with ``NOVA_RT_PLACEMENTS``, the folder that gets one JSON
-file per cloud and deployment: by container its criticality, its node, and, on
-our Nova, its pCPU. API, scheduler, Placement and compute services are real;
-libvirt is a fake, and so is the kernel under it.
+``python -m experiments orchestration`` runs it with pytest and native threads.
+``NOVA_RT_PLACEMENTS`` is the folder for one JSON file per cloud and deployment:
+for each container its criticality, its node and, on our Nova, its pCPU. API,
+scheduler, Placement and compute services are real; libvirt and the kernel are
+fakes.
 """
 
 from collections.abc import Callable
@@ -39,14 +39,14 @@ class SizedDriver(fake.FakeDriver):
 
 
 class SizedContainerDriver(fake_driver.FakeContainerDriver, SizedDriver):
-    """The one with containers' groups on such a node."""
+    """SizedDriver with containers' groups."""
 
 
 class _Deployments(integrated_helpers.ProviderUsageBaseTestCase):
-    """Deploys and writes down; to be mixed into a cloud."""
+    """A mix-in that deploys the containers and writes their placements."""
 
     def _start(self) -> None:
-        # 72 containers of one vCPU shall go on 8 pCPUs: Nova would stop at 32.
+        # 72 containers of one vCPU must fit on 8 pCPUs: Nova would stop at 32.
         self.flags(cpu_allocation_ratio=16.0, ram_allocation_ratio=1.0)
         self.flags(instances=-1, cores=-1, ram=-1, group='quota')
         for name in rtkube.NODES:

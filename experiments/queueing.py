@@ -21,7 +21,7 @@ from nova_rt.model import queueing
 
 GAPS_US = (100, 250, 500, 1000, 2000, 3000, 4000, 5000)
 REQUESTS = 10_000
-# So many in the simulator, where chance is then little.
+# Requests in the simulator: so many that chance matters little.
 SIMULATED = 1_000_000
 # The paper's CPU at 3 GHz does about four instructions in 1 ns, the virtual
 # one does one. All times are so much longer in the guest, and divided here.
@@ -35,16 +35,16 @@ LEVELS = {'mean': statistics.mean, 'p99': statistics.percentile_99}
 class Point:
     """What was measured at one inter-arrival time; times in µs.
 
-    The paper's network takes 363 µs there and back, the virtual one some 15:
-    the difference, which no queue sees, is added, for the errors in Table 3
-    are parts of the whole response time.
+    A round trip takes 363 µs in the paper's network, about 15 in the virtual
+    one. The difference, which affects no queue, is added, because the errors in
+    Table 3 are relative to the whole response time.
 
     :ivar measured: response times, by request
     :ivar ideal: of a CPU slower by Q/P, fed the same
     :ivar simulated: of the reservation in the exact simulator, fed the same
     :ivar costed: likewise, with the server's own cost in each request
-    :ivar ping: what a request of no work takes in the guest
-    :ivar cost: what the server needs for a request besides its work
+    :ivar ping: time of a request without work in the guest
+    :ivar cost: the server's time for a request besides its work
     """
 
     setting: paper.Setting
@@ -58,7 +58,7 @@ class Point:
 
     @functools.cached_property
     def service(self) -> queueing.Service:
-        """The service that the equations are asked about."""
+        """The parameters of the equations."""
         return queueing.Service(
             1e6 / self.gap_us, 1e6 / self.gap_us / self.setting.load,
             paper.DELAY_S)
@@ -84,7 +84,7 @@ class Draw:
     work: statistics.Values
 
 
-# Far enough apart not to meet, and no work: what the way there and back takes.
+# Without work, and far enough apart not to queue: the time of a round trip.
 PING = Draw(np.linspace(5000.0, 500 * 5000.0, 500), np.zeros(500))
 
 
@@ -98,7 +98,7 @@ def draw(gap_us: float, load: float, count: int, seed: int) -> Draw:
 
 def encoded(drawn: Draw, sizes: statistics.Values | float,
             scale: float = SCALE) -> bytes:
-    """Return the requests as the guest's program reads them, in ns."""
+    """Encode the requests for the guest's program, in ns."""
     rows = np.stack([drawn.at * 1e3 * scale, drawn.work * 1e3 * scale,
                      np.broadcast_to(sizes, drawn.at.shape)], axis=1)
     return rows.astype(np.int64).tobytes()
@@ -127,18 +127,18 @@ def measure(folder: output.Folder, setting: paper.Setting,
 def _in_guest(draws: Sequence[Draw], size: float, held: str
               ) -> dict[str, statistics.Values]:
     """Return response times and the server's costs, in µs."""
-    found = guest.run('\n'.join(
+    result = guest.run('\n'.join(
         f'exp queueing /data/{index} /out/{index} {held}'
         for index in range(len(draws))),
-        {str(index): encoded(each, size) for index, each in enumerate(draws)})
-    costs = [float(each) for each in re.findall(r'server=(-?\d+)', found.text)]
-    return {'costs': np.array(costs) / 1e3 / SCALE} | responses(found)
+        {str(index): encoded(drawn, size) for index, drawn in enumerate(draws)})
+    costs = [float(cost) for cost in re.findall(r'server=(-?\d+)', result.text)]
+    return {'costs': np.array(costs) / 1e3 / SCALE} | responses(result)
 
 
-def responses(found: guest.Result) -> dict[str, statistics.Values]:
+def responses(result: guest.Result) -> dict[str, statistics.Values]:
     """Return the response times that the guest's program wrote, in µs."""
     return {f'responses{name}': np.frombuffer(data, np.int64) / 1e3 / SCALE
-            for name, data in found.files.items()}
+            for name, data in result.files.items()}
 
 
 def _point(setting: paper.Setting, gap: float, drawn: Draw,
@@ -159,7 +159,7 @@ def simulated(setting: paper.Setting, drawn: Draw,
 
 
 def point_row(point: Point) -> list[object]:
-    """Return what the CSV has of one point."""
+    """Return the CSV row of one point."""
     row: list[object] = [
         point.setting.size_bytes, point.setting.load, point.setting.bandwidth,
         point.gap_us, point.measured.size, point.ping, point.cost]
@@ -198,15 +198,17 @@ def table_row(points: Sequence[Point]) -> list[object]:
                 (setting.measured[2 * place], plain, statistics.rmse),
                 (setting.measured[2 * place + 1], plain, statistics.mape),
                 (None, paired, statistics.mape)):
-            found = statistics.interval(every, value, error)
+            interval = statistics.interval(every, value, error)
             row += [theirs] if theirs is not None else []
-            row += [found.value, found.low, found.high]
+            row += [interval.value, interval.low, interval.high]
     return row
 
 
 def simulated_row(points: Sequence[Point]) -> list[object]:
-    """Return one row's errors in the simulator, with so many requests that
-    chance is little, and what the server needs for each of them."""
+    """Return one row's errors in the simulator.
+
+    With so many requests, chance matters little. Each includes the server's cost.
+    """
     setting = points[0].setting
     served = [DELAY_US + simulated(
         setting, draw(point.gap_us, setting.load, SIMULATED, seed), point.cost)
@@ -214,7 +216,7 @@ def simulated_row(points: Sequence[Point]) -> list[object]:
     return [setting.size_bytes, setting.load, setting.bandwidth, SIMULATED, *(
         statistics.mape(
             np.array([point.expected(level) for point in points]),
-            np.array([statistic(each) for each in served]))
+            np.array([statistic(times) for times in served]))
         for level, statistic in LEVELS.items())]
 
 

@@ -16,14 +16,14 @@ NAMES = {'mean': 'average', 'p99': '99th percentile'}
 
 def draw(folder: output.Folder, rows: Sequence[Sequence[queueing.Point]]
          ) -> None:
-    """Draw both."""
+    """Draw Figure 6 and Table 3."""
     with style.look():
         folder.picture('figure6', _figure_6(rows))
         folder.picture('table3', _table_3(rows))
 
 
 def _figure_6(rows: Sequence[Sequence[queueing.Point]]) -> Any:
-    """Lines are the equations, marks what was measured, chance removed."""
+    """Draw the equations as lines and the paired measurements as marks."""
     small = [row for row in rows if row[0].setting.size_bytes == 128]
     drawn, axes = style.canvas(len(small), 1, 8, 3.6 * len(small),
                                sharex=True, squeeze=False)

@@ -23,7 +23,7 @@ class Node:
 
     @property
     def capacity(self) -> tuple[int, ...]:
-        """What each pCPU has to offer, in the kernel's fixed point."""
+        """Return the capacity of each pCPU, in the kernel's fixed-point unit."""
         return (CAP if self.real_time else 0,) * self.pcpus
 
 
@@ -47,7 +47,7 @@ PAPER = {
 def counts(deployment: str, part: str | None = None) -> dict[str, int]:
     """Return how many containers of each criticality there are.
 
-    :param part: take only one in so many, for a quick look
+    :param part: divide the counts by this, for a quick run
     """
     return {level: count // int(part or 1)
             for level, count in DEPLOYMENTS[deployment].items()}

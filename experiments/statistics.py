@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a model is from what was measured, and how sure that is.
+"""Errors of a model against measurements, with confidence intervals.
 
 Response times of a queue depend on each other, so resampling takes whole
 batches. An ideal queue that was fed the same requests shares most of the
-chance in them: what it is off its own expectation is taken from what was
-measured (a control variate).
+chance in them: its deviation from its own expectation is subtracted from the
+measurement (a control variate).
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ LEVEL = 0.95
 
 @dataclasses.dataclass(frozen=True)
 class Interval:
-    """A value and the interval around it, of 95% confidence."""
+    """A value and its 95% confidence interval."""
 
     value: float
     low: float
@@ -33,7 +33,7 @@ class Interval:
 
     @property
     def half(self) -> float:
-        """Half of the interval's length."""
+        """Half the interval's length."""
         return (self.high - self.low) / 2
 
 
@@ -62,7 +62,7 @@ def percentile_99(values: Values) -> float:
 
 
 def rmse(expected: Values, measured: Values) -> float:
-    """Return the root of the mean squared error."""
+    """Return the root mean squared error."""
     return float(np.sqrt(((expected - measured) ** 2).mean()))
 
 
@@ -72,13 +72,13 @@ def mape(expected: Values, measured: Values) -> float:
 
 
 def paired(series: Series, statistic: Statistic) -> float:
-    """Return what was measured, less the chance that the ideal queue saw."""
+    """Return the measured statistic minus the ideal queue's deviation."""
     return (series.expected + statistic(series.measured)
             - statistic(series.ideal))
 
 
 def plain(series: Series, statistic: Statistic) -> float:
-    """Return what was measured."""
+    """Return the measured statistic."""
     return statistic(series.measured)
 
 
@@ -100,14 +100,14 @@ def interval(every: Sequence[Series], value: Callable[[Series], float],
     :param error: of the expected and measured values, such as :func:`mape`
     """
     source = np.random.default_rng(seed)
-    expected = np.array([each.expected for each in every])
+    expected = np.array([series.expected for series in every])
 
     def of(some: Sequence[Series]) -> float:
-        return error(expected, np.array([value(each) for each in some]))
+        return error(expected, np.array([value(series) for series in some]))
 
-    found = [of([resample(each, source) for each in every])
-             for _ in range(RESAMPLED)]
-    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    errors = [of([resample(series, source) for series in every])
+              for _ in range(RESAMPLED)]
+    low, high = np.quantile(errors, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(of(every), float(low), float(high))
 
 
@@ -119,6 +119,8 @@ def point_interval(series: Series, value: Callable[[Series], float],
 
 def both(series: Series, statistic: Statistic) -> tuple[float, ...]:
     """Return a statistic and half its interval, plain and paired."""
-    found = [point_interval(series, functools.partial(how, statistic=statistic))
-             for how in (plain, paired)]
-    return tuple(value for each in found for value in (each.value, each.half))
+    estimates = [
+        point_interval(series, functools.partial(how, statistic=statistic))
+        for how in (plain, paired)]
+    return tuple(
+        value for estimate in estimates for value in (estimate.value, estimate.half))

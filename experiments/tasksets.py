@@ -72,7 +72,7 @@ class Outcome:
 
 
 def overhead_us(period_us: int) -> int:
-    """Return what the kernel needs itself of each period.
+    """Return the kernel's own overhead in each period.
 
     At an instruction per ns: about 10 µs for a switch, 1% for ticks.
     """
@@ -80,30 +80,30 @@ def overhead_us(period_us: int) -> int:
 
 
 def on_one_vcpu(count: int = ON_KERNEL) -> list[Case]:
-    """Return the first task sets that one vCPU can hold."""
-    found: list[Case] = []
+    """Return the first task sets that fit on one vCPU."""
+    cases: list[Case] = []
     for index, tasks in enumerate(generate.evaluation_sets(SETS)):
-        if len(found) == count:
+        if len(cases) == count:
             break
         for period in PERIODS_US:
-            one = synthesis.least_runtime(
+            reservation = synthesis.least_runtime(
                 tasks, period, 1, cap=Fraction(1),
                 overhead_us=overhead_us(period))
-            if one is not None:
-                found.append(Case(index, tasks, one.resource))
+            if reservation is not None:
+                cases.append(Case(index, tasks, reservation.resource))
                 break
-    return found
+    return cases
 
 
 def simulated(sets: Sequence[Sequence[tasks_.Task]],
               runs: int) -> list[tuple[supply.Resource, campaign.Tally]]:
-    """Return the reservation of each set, and what the simulator saw."""
-    found = []
+    """Return the reservation of each set and its simulation."""
+    results = []
     for seed, tasks in enumerate(sets):
         resource = synthesis.synthesise(tasks, PERIODS_US[:1]).resource
-        found.append((resource, campaign.worst_case(tasks, resource)
-                      + campaign.random_cases(tasks, resource, runs, seed)))
-    return found
+        results.append((resource, campaign.worst_case(tasks, resource)
+                        + campaign.random_cases(tasks, resource, runs, seed)))
+    return results
 
 
 def in_guest(cases: Sequence[Case], seconds: int) -> dict[str, np.ndarray]:
@@ -117,9 +117,9 @@ def in_guest(cases: Sequence[Case], seconds: int) -> dict[str, np.ndarray]:
             f'exp taskset /out/{case.index}-{mode} {mode.split("-")[0]} '
             f'{seconds} {held} {int(mode != "fair")} {listed}'
             for mode in MODES]
-    found = guest.run('\n'.join(lines))
+    result = guest.run('\n'.join(lines))
     return {name: np.frombuffer(data, np.int64).reshape(-1, 3)
-            for name, data in found.files.items()}
+            for name, data in result.files.items()}
 
 
 def judged(case: Case, jobs: np.ndarray, seconds: int) -> Jobs:
@@ -127,19 +127,19 @@ def judged(case: Case, jobs: np.ndarray, seconds: int) -> Jobs:
     periods = np.array(sorted(task.period_us for task in case.tasks)) * 1000
     period, response = periods[jobs[:, 0]], jobs[:, 2]
     ended = response >= 0
-    # Those that were never begun are not in the list.
+    # Jobs that never started are not in the list.
     expected = int((seconds * 10**9 // periods).sum())
     missed = int((~ended | (response > period)).sum()) + expected - len(jobs)
     return Jobs(response[ended] / period[ended], missed)
 
 
 def kernel_row(case: Case, by_mode: dict[str, Jobs]) -> list[object]:
-    """Return what the CSV has of one set on the kernel."""
+    """Return the CSV row of one set on the kernel."""
     row: list[object] = [
         case.index, len(case.tasks), float(tasks_.utilisation(case.tasks)),
         case.resource.runtime_us, case.resource.period_us]
-    for found in by_mode.values():
-        row += [found.normalised.size, found.missed, found.worst]
+    for jobs in by_mode.values():
+        row += [jobs.normalised.size, jobs.missed, jobs.worst]
     return row
 
 
@@ -152,7 +152,7 @@ SIMULATED_HEADER = ['set', 'tasks', 'utilisation', 'budget_us', 'period_us',
 
 
 def run(folder: output.Folder, quick: bool = False) -> Outcome:
-    """Run all, write the tables; return what was measured."""
+    """Run everything, write the tables, and return the measurements."""
     clock = output.Clock()
     sets = list(generate.evaluation_sets(SETS))[::30 if quick else 1]
     tallies = simulated(sets, 5 if quick else RUNS)
@@ -168,12 +168,12 @@ def run(folder: output.Folder, quick: bool = False) -> Outcome:
     jobs = folder.samples(f'tasksets-{len(cases)}-{seconds}',
                           lambda: in_guest(cases, seconds))
     clock.say(f'{len(cases)} sets on our kernel, and under the fair scheduler')
-    found = [{mode: judged(case, jobs[f'{case.index}-{mode}'], seconds)
-              for mode in MODES} for case in cases]
+    by_case = [{mode: judged(case, jobs[f'{case.index}-{mode}'], seconds)
+                for mode in MODES} for case in cases]
     folder.table('tasksets-kernel', KERNEL_HEADER, map(
-        kernel_row, cases, found))
+        kernel_row, cases, by_case))
     total = sum((tally for _, tally in tallies[1:]), tallies[0][1])
-    by_mode = {mode: [each[mode] for each in found] for mode in MODES}
+    by_mode = {mode: [jobs_by_mode[mode] for jobs_by_mode in by_case] for mode in MODES}
     outcome = Outcome(by_mode, total)
     _say(outcome)
     return outcome
@@ -183,8 +183,8 @@ def _say(outcome: Outcome) -> None:
     total = outcome.simulated
     print(f'exact simulator: {total.histogram.sum()} jobs, {total.misses} '
           f'missed, worst {total.worst:.4f}')
-    for mode, found in outcome.by_mode.items():
-        print(f'{MODES[mode]}: {sum(j.normalised.size for j in found)} jobs, '
-              f'{sum(j.missed for j in found)} missed in '
-              f'{sum(j.missed > 0 for j in found)} of {len(found)} sets, '
-              f'worst {max(j.worst for j in found):.4f}')
+    for mode, jobs in outcome.by_mode.items():
+        print(f'{MODES[mode]}: {sum(j.normalised.size for j in jobs)} jobs, '
+              f'{sum(j.missed for j in jobs)} missed in '
+              f'{sum(j.missed > 0 for j in jobs)} of {len(jobs)} sets, '
+              f'worst {max(j.worst for j in jobs):.4f}')

@@ -25,9 +25,9 @@ def _distributions(by_mode: dict[str, list[tasksets.Jobs]],
     axis.plot(bins, np.cumsum(total.histogram)[:-1] / total.histogram.sum(),
               color=style.colour(2), ls=(0, (4, 2)),
               label=f'exact simulator, all sets: worst {total.worst:.3f}')
-    for index, (mode, found) in enumerate(by_mode.items()):
-        values = np.sort(np.concatenate([each.normalised for each in found]))
-        missed = sum(each.missed for each in found)
+    for index, (mode, jobs) in enumerate(by_mode.items()):
+        values = np.sort(np.concatenate([job.normalised for job in jobs]))
+        missed = sum(job.missed for job in jobs)
         axis.plot(values, np.arange(1, values.size + 1) / values.size,
                   color=style.colour((0, 4, 1)[index]),
                   label=f'{tasksets.MODES[mode]}: worst {values[-1]:.3f}, '

@@ -27,7 +27,7 @@ REQUESTS = 6000
 # What the guest's program puts before the padding.
 HEADER_BYTES = 24
 MAX_BYTES = 60_000
-# Ethernet, IP and TCP, in each packet of at most so much data.
+# Headers of Ethernet, IP and TCP per packet, and its largest payload.
 PACKET_BYTES, PAYLOAD_BYTES = 66, 1448
 
 
@@ -48,7 +48,7 @@ class Point:
 
     @property
     def service(self) -> queueing.Service:
-        """The service that the equations are asked about."""
+        """The parameters of the equations."""
         rate = 1e6 / self.gap_us
         return queueing.Service(
             rate, rate / LOAD, self.delay / 2e6,
@@ -78,10 +78,10 @@ def sizes(count: int, seed: int) -> statistics.Values:
 
 
 def on_the_wire(drawn: statistics.Values) -> statistics.Values:
-    """Return what the program sends: whole bytes, its header at least.
+    """Return the bytes that the program sends, at least its header.
 
-    What the packets' own headers will add is left out of it, so that the
-    token bucket sees the drawn size.
+    The packets' headers are subtracted, so that the token bucket sees the
+    drawn size.
     """
     packets = np.ceil(drawn / (PAYLOAD_BYTES + PACKET_BYTES))
     sent: statistics.Values = np.clip(
@@ -90,9 +90,9 @@ def on_the_wire(drawn: statistics.Values) -> statistics.Values:
 
 
 def rate(megabits: int) -> str:
-    """Return tc's options: the bandwidth in the guest's stretched time.
+    """Return tc's options, with the bandwidth in the guest's stretched time.
 
-    The smallest bucket that lets a packet through, and no packet is dropped.
+    The bucket is the smallest that lets a packet through; no packet is dropped.
     """
     return (f'rate {round(megabits * 1e6 / requests_.SCALE)}bit burst 1600 '
             'limit 50000000')
@@ -108,9 +108,9 @@ def measure(folder: output.Folder, megabits: int, gaps_us: Sequence[float],
         megabits, [requests_.PING, *draws],
         [np.full(requests_.PING.at.size, float(HEADER_BYTES)), *drawn]))
     return [Point(megabits, gap, kept[f'responses{index}'],
-                  _ideal(each, size, megabits),
+                  _ideal(draw, size, megabits),
                   float(np.median(kept['responses0'])))
-            for index, (gap, each, size) in enumerate(
+            for index, (gap, draw, size) in enumerate(
                 zip(gaps_us, draws, drawn, strict=True), 1)]
 
 
@@ -121,8 +121,8 @@ def _in_guest(megabits: int, draws: Sequence[requests_.Draw],
     return requests_.responses(guest.run('\n'.join(
         f'exp queueing /data/{index} /out/{index} {held} "{rate(megabits)}"'
         for index in range(len(draws))),
-        {str(index): requests_.encoded(each, on_the_wire(size))
-         for index, (each, size) in enumerate(zip(draws, drawn, strict=True))}))
+        {str(index): requests_.encoded(draw, on_the_wire(size))
+         for index, (draw, size) in enumerate(zip(draws, drawn, strict=True))}))
 
 
 def _ideal(drawn: requests_.Draw, size: statistics.Values,
@@ -140,7 +140,7 @@ HEADER = ['mbps', 'gap_us', 'requests', 'delay_us', 'p99_exact', *(
 
 
 def point_row(point: Point) -> list[object]:
-    """Return what the CSV has of one point."""
+    """Return the CSV row of one point."""
     row: list[object] = [point.megabits, point.gap_us, point.measured.size,
                          point.delay, point.exact()]
     for level, statistic in requests_.LEVELS.items():
@@ -153,13 +153,13 @@ def run(folder: output.Folder, quick: bool = False,
         requests: int = REQUESTS) -> list[list[Point]]:
     """Measure all bandwidths, write the table; return the points."""
     clock = output.Clock()
-    found = []
+    by_bandwidth = []
     for megabits in MEGABITS[:1] if quick else MEGABITS:
         gaps = GAPS_US[megabits][-1:] if quick else GAPS_US[megabits]
-        found.append(measure(folder, megabits, gaps,
-                             200 if quick else requests))
+        by_bandwidth.append(measure(
+            folder, megabits, gaps, 200 if quick else requests))
         clock.say(f'{megabits} Mbps')
     folder.table('tokenbucket', HEADER, (
-        point_row(point) for points in found for point in points))
+        point_row(point) for points in by_bandwidth for point in points))
     clock.say('done')
-    return found
+    return by_bandwidth

@@ -17,15 +17,15 @@ TITLES = {'mean': 'average', 'p99': '99th percentile'}
 
 
 def draw(folder: output.Folder,
-         found: Sequence[Sequence[tokenbucket.Point]]) -> None:
-    """Draw average and percentile, a colour for each bandwidth."""
+         series: Sequence[Sequence[tokenbucket.Point]]) -> None:
+    """Draw average and percentile, one colour per bandwidth."""
     with style.look():
-        folder.picture('figure7', _figure_7(found))
+        folder.picture('figure7', _figure_7(series))
 
 
-def _figure_7(found: Sequence[Sequence[tokenbucket.Point]]) -> Any:
+def _figure_7(series: Sequence[Sequence[tokenbucket.Point]]) -> Any:
     drawn, axes = style.canvas(2, 1, 8, 7.6, sharex=True)
-    for index, points in enumerate(found):
+    for index, points in enumerate(series):
         colour = style.colour(index)
         for axis, (level, statistic) in zip(
                 axes, requests_.LEVELS.items(), strict=True):

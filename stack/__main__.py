@@ -65,8 +65,8 @@ def main(arguments: list[str] | None = None) -> int:
     interruptible()
     try:
         return COMMANDS[args.command](args)
-    except StackError as error:
-        print(error, file=sys.stderr)
+    except StackError as exc:
+        print(exc, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print('Interrupted.', file=sys.stderr)
@@ -92,7 +92,7 @@ def down(args: argparse.Namespace) -> int:
     """Stop the stack, whether all of it or a part still runs."""
     rundir = RunDir(args.run_dir)
     if not rundir.in_use:
-        print(f'No stack is in {rundir.path}.')
+        print(f'There is no stack in {rundir.path}.')
         return 0
     problems = Cloud(Site.of(rundir)).down()
     for problem in problems:

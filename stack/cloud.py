@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole stack: up, down, and what it looks like."""
+"""The whole stack: start, stop and status."""
 
 from collections.abc import Callable
 import logging
@@ -8,15 +8,16 @@ from stack import graph
 from stack import guests
 from stack import host
 from stack import nodes
-from stack import procfs
 from stack.errors import StackError
 from stack.interruption import uninterrupted
+from stack.processes import command_line
+from stack.processes import pss_kib
 from stack.service import Service
 from stack.service import Site
 from stack.services import chosen
 from stack.services import keystone
 
-# These start containers or use those below them, so they stop first.
+# These start containers or use the services below, so they stop first.
 FIRST_TO_STOP = ('nova-compute', 'nova-conductor', 'nova-scheduler')
 
 
@@ -39,7 +40,7 @@ class Cloud:
         self._report = report
 
     def up(self) -> None:
-        """Start everything; whatever happens, leave all or nothing.
+        """Start everything. After a failure, nothing is left.
 
         :raises StackError: if a part does not start.
         """
@@ -57,11 +58,11 @@ class Cloud:
             raise
 
     def down(self) -> list[str]:
-        """Stop and give back everything, however the stack was left.
+        """Stop and give back everything, whatever state the stack is in.
 
         Ctrl-C does not interrupt it.
 
-        :returns: what could not be given back, a sentence each.
+        :returns: what could not be given back, one sentence per item.
         """
         with uninterrupted():
             return self._down()
@@ -75,7 +76,7 @@ class Cloud:
         processes.stop_marked()
         problems = host.give_back(self.site.rundir)
         problems += [
-            f'Process {pid} ({" ".join(procfs.command(pid))[:60]}) still runs.'
+            f'Process {pid} ({" ".join(command_line(pid))[:60]}) still runs.'
             for pid in processes.marked()]
         if not problems:
             self.site.rundir.discard()
@@ -101,7 +102,7 @@ class Cloud:
             pids = processes.members([name])
             rows.append((
                 name, 'running' if pids else 'ended',
-                sum(procfs.pss_kib(pid) for pid in pids)))
+                sum(pss_kib(pid) for pid in pids)))
         return rows
 
     def node(self, number: int) -> nodes.Machine:
@@ -109,7 +110,7 @@ class Cloud:
         return nodes.Machine(self.site, number)
 
     def environment(self, user: str = 'admin') -> dict[str, str]:
-        """Return what makes a client a user (admin, demo) of this stack."""
+        """Return the environment of a user's client (admin or demo) of this stack."""
         return keystone.openrc(self.site, user)
 
     def _jobs(self) -> tuple[

@@ -17,11 +17,11 @@ QUERY = json.dumps(['Open_vSwitch', {
 def remove(database: Path) -> list[str]:
     """Remove the devices that a database of Open vSwitch names.
 
-    Those it made outlive it, so that they keep their addresses when it is
+    Its devices outlive it, so that they keep their addresses when it is
     started again.
 
     :param database: the file; nothing is done if it does not exist.
-    :returns: what could not be removed, a sentence each.
+    :returns: what could not be removed, one sentence per device.
     """
     if not database.exists():
         return []
@@ -33,7 +33,7 @@ def remove(database: Path) -> list[str]:
 
 
 def _named(database: Path) -> set[str]:
-    """Return the devices that it made, or that were made for it."""
+    """Return the devices that Open vSwitch made, or that were made for it."""
     answer = json.loads(subprocess.run(
         ('ovsdb-tool', 'query', str(database), QUERY), check=True,
         capture_output=True, text=True).stdout)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the launcher tells its user instead of a traceback."""
+"""The error that the launcher prints instead of a traceback."""
 
 
 class StackError(Exception):
-    """One sentence: what was wrong and what to do about it."""
+    """A sentence that says what is wrong and what to do."""

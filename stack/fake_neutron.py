@@ -18,7 +18,7 @@ EMPTY = {
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers a GET of a known collection with nothing in it."""
+    """Answers a GET of a known collection with an empty list."""
 
     protocol_version = 'HTTP/1.1'
 

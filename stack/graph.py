@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run jobs side by side, each as soon as those it needs are done."""
+"""Run jobs in parallel, each as soon as the jobs it needs are done."""
 
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ def run(
     :param jobs: what to do, by name.
     :param needs: for each name, the names that come before it.
     :param report: called with name and duration in seconds after each.
-    :raises StackError: for the first job that failed; none starts after it.
+    :raises StackError: if a job fails; no further job is started.
     """
     order = TopologicalSorter(needs)
     order.prepare()
@@ -53,8 +53,8 @@ def _timed(name: str, job: Callable[[], None]) -> float:
         job()
     except StackError:
         raise
-    except Exception as error:
+    except Exception as exc:
         LOG.exception('%s failed', name)
         raise StackError(
-            f'{name} failed: {type(error).__name__}: {error}') from error
+            f'{name} failed: {type(exc).__name__}: {exc}') from exc
     return time.monotonic() - started

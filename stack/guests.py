@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The containers of one stack, ended when it goes down."""
+"""End the containers of a stack when it goes down."""
 
 from pathlib import Path
 import signal
@@ -7,16 +7,16 @@ import subprocess
 import time
 
 from stack import host
-from stack import procfs
+from stack.processes import command_line
 from stack.processes import send
 from stack.service import Site
 from stack.services import libvirt
 
-PATIENCE = 5.0  # seconds that processes have to end when they are killed
+PATIENCE = 5.0  # seconds that killed processes have to end
 
 
 def end_all(site: Site) -> None:
-    """End every container: by libvirt, and by force if that is gone."""
+    """End every container: by libvirt, or by force if libvirt is gone."""
     if site.processes.alive('libvirtd'):
         for domain in _virsh(site, 'list', '--name').split():
             _virsh(site, 'destroy', domain)
@@ -28,7 +28,7 @@ def end_all(site: Site) -> None:
 
 
 def _virsh(site: Site, *command: str) -> str:
-    """Run virsh beside libvirtd; what fails is left to the force that follows."""
+    """Run virsh beside libvirtd. Failures are ignored: end_all() then uses force."""
     try:
         return subprocess.run(
             libvirt.inside(site, 'virsh', '-c', 'lxc:///', *command),
@@ -40,9 +40,9 @@ def _virsh(site: Site, *command: str) -> str:
 def _left(data: Path) -> list[int]:
     """Return the processes that hold our containers, and those in them.
 
-    libvirt clears their environment, so they do not carry our mark; it
-    writes the pids of the former below its run directory, which is ours, and
-    names the groups of the latter by them. Who is killed alone leaves a
+    libvirt clears their environment, so they do not carry our mark. It writes
+    the controllers' pids to its run directory, which is ours, and names the
+    containers' groups after them. Killing only a controller leaves the
     container's processes behind.
     """
     files = (data / 'libvirt' / 'run-libvirt' / 'lxc').glob('*.pid')
@@ -53,13 +53,12 @@ def _left(data: Path) -> list[int]:
 
 
 def _holds_a_container(pid: int) -> bool:
-    """Whether a pid is still that of the process that libvirt started."""
-    return bool(pid and procfs.stat(pid) and procfs.command(pid)[:1]
-                and 'libvirt_lxc' in procfs.command(pid)[0])
+    """Whether the process is still the one that libvirt started."""
+    return 'libvirt_lxc' in ''.join(command_line(pid)[:1])
 
 
 def _in_groups(name: str) -> set[int]:
-    """Return the processes in the groups of containers named so."""
+    """Return the processes in the containers' groups that match a pattern."""
     return {
         int(pid) for top in host.machine_groups() for group in top.glob(name)
         for path in group.rglob('cgroup.procs')

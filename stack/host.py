@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the stack finds on the machine, takes from it and gives back."""
+"""What the stack needs on the machine, changes there and gives back."""
 
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from stack.rundir import RunDir
 CGROUPS = Path('/sys/fs/cgroup')
 UNIFIED = CGROUPS / 'unified'
 
-# Command: the Debian package that has it.
+# Command: its Debian package.
 CONTROL_COMMANDS = {
     '/usr/sbin/mariadbd': 'mariadb-server-core',
     '/usr/lib/rabbitmq/bin/rabbitmq-server': 'rabbitmq-server',
@@ -48,11 +48,11 @@ BRIDGE = Path('/sys/class/net/br-int')
 
 
 def check(more: Iterable[str] = (), nodes: bool = False) -> None:
-    """Refuse to start where the stack cannot run.
+    """Check that the stack can run here.
 
-    :param more: what the stack has besides, see ``stack.services.MORE``.
+    :param more: additions to the stack, see ``stack.services.MORE``.
     :param nodes: whether its compute nodes are virtual machines.
-    :raises StackError: with what is missing.
+    :raises StackError: if something is missing.
     """
     if os.geteuid() != 0:
         raise StackError(
@@ -72,26 +72,26 @@ def check(more: Iterable[str] = (), nodes: bool = False) -> None:
             'install them with apt-get, or use "make demo", which does.')
     if 'network' in more and BRIDGE.exists():
         raise StackError(
-            f'This machine has a bridge {BRIDGE.name} already: stop what '
-            'switches there, the stack needs the name for itself.')
+            f'This machine has a bridge {BRIDGE.name} already. The '
+            'stack needs this name: stop the switch that uses it.')
     if nodes:
         return
     busy = [str(path) for path in machine_groups() if _has_processes(path)]
     if busy:
         raise StackError(
             f'Another libvirt on this machine runs containers in {busy[0]}: '
-            'stop them first, the stack needs these groups for itself.')
+            'stop them first, because the stack needs these groups.')
 
 
 def libvirt_driver(name: str) -> Path | None:
     """Return the file of one of libvirt's drivers, None if it is missing."""
-    found = Path('/usr/lib').glob(
+    drivers = Path('/usr/lib').glob(
         f'*/libvirt/connection-driver/libvirt_driver_{name}.so')
-    return next(found, None)
+    return next(drivers, None)
 
 
 def has_hybrid_cgroups() -> bool:
-    """Whether cgroup2 is mounted beside the controllers of cgroup v1."""
+    """Whether cgroup v2 is mounted beside the controllers of cgroup v1."""
     return os.path.ismount(UNIFIED)
 
 
@@ -101,13 +101,13 @@ def machine_groups() -> list[Path]:
 
 
 def remember(rundir: RunDir) -> None:
-    """Record libvirt's groups as they are before the stack starts."""
+    """Record the state of libvirt's groups before the stack starts."""
     rundir.write_json(rundir.data / 'machine-groups.json', {
         str(path): _runtime(path) for path in machine_groups()})
 
 
 def make_mount_points(rundir: RunDir, paths: Iterable[str]) -> None:
-    """Make the directories that do not exist, and record which."""
+    """Create missing directories, and record which."""
     missing = []
     for path in paths:
         step = Path(path)
@@ -122,7 +122,7 @@ def make_mount_points(rundir: RunDir, paths: Iterable[str]) -> None:
 def give_back(rundir: RunDir) -> list[str]:
     """Give back loop devices, network devices, control groups, mount points.
 
-    :returns: what could not be given back, a sentence each.
+    :returns: what could not be given back, one sentence per item.
     """
     problems = _free_loop_devices(rundir)
     problems += devices.remove(rundir.data / 'openvswitch' / 'conf.db')
@@ -161,7 +161,7 @@ def _free_loop_devices(rundir: RunDir) -> list[str]:
 
 
 def _restore_groups(before: dict[str, int | None]) -> list[str]:
-    """Remove the groups that were not there; restore the others' runtime."""
+    """Remove new groups and restore the runtime of the others."""
     problems = []
     for top in machine_groups():
         if str(top) not in before:
@@ -175,15 +175,15 @@ def _restore_groups(before: dict[str, int | None]) -> list[str]:
 def _retry(
     action: Callable[..., None], group: Path, *more: int | None,
 ) -> list[str]:
-    """Try for 5 s: the kernel frees a group's tasks with a delay."""
+    """Retry for 5 s: the kernel frees a group's tasks with a delay."""
     deadline = time.monotonic() + 5
     while True:
         try:
             action(group, *more)
             return []
-        except OSError as error:
+        except OSError as exc:
             if time.monotonic() > deadline:
-                return [f'{group} could not be given back: {error.strerror}.']
+                return [f'{group} could not be given back: {exc.strerror}.']
             time.sleep(0.05)
 
 

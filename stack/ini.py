@@ -8,7 +8,7 @@ Sections = Mapping[str, Mapping[str, object]]
 
 
 def merged(*layers: Sections) -> dict[str, dict[str, object]]:
-    """Return the layers as one; a later layer wins."""
+    """Merge the layers; a later layer wins."""
     result: dict[str, dict[str, object]] = {}
     for layer in layers:
         for section, options in layer.items():
@@ -17,13 +17,13 @@ def merged(*layers: Sections) -> dict[str, dict[str, object]]:
 
 
 def write(path: Path, sections: Sections) -> None:
-    """Write the sections; a list becomes one line for each value."""
+    """Write the sections. A list is written as one line per value."""
     lines = []
     for section, options in sections.items():
         lines.append(f'[{section}]')
         for key, value in options.items():
             values = value if isinstance(value, list) else [value]
-            lines.extend(f'{key} = {_text(one)}' for one in values)
+            lines.extend(f'{key} = {_text(item)}' for item in values)
         lines.append('')
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Ctrl-C and SIGTERM do to a program that has something to give back."""
+"""Ctrl-C and SIGTERM in programs that have to clean up."""
 
 from collections.abc import Iterator
 import contextlib
@@ -8,7 +8,7 @@ import threading
 
 
 def interruptible() -> None:
-    """Let SIGTERM end the program as Ctrl-C does, cleaning up."""
+    """Make SIGTERM raise KeyboardInterrupt, as Ctrl-C does, so that the program cleans up."""
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
     signal.signal(signal.SIGTERM, interrupt)
@@ -17,7 +17,7 @@ def interruptible() -> None:
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ignore SIGINT and SIGTERM, if this is the thread that gets them."""
+    """Ignore SIGINT and SIGTERM, if this is the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,35 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JUnit's XML of tests that tempest ran."""
+"""Tempest's results as JUnit XML."""
 
 from collections import Counter
+import os
 from pathlib import Path
+import re
 from typing import Any
-from xml.etree import ElementTree
 
+from junitparser import Error
+from junitparser import Failure
+from junitparser import Skipped
+from junitparser import TestCase
+from junitparser import TestSuite
 import subunit
 import testtools
 
-# What testtools makes of a test: its id, status, details and timestamps.
+# A test as testtools has it: id, status, details and timestamps.
 Test = Any
 
-# By the last state of a test: what it counts as, and its element.
-ENDS = {
-    'success': ('passed', ''),
-    'skip': ('skipped', 'skipped'),
-    'xfail': ('passed', ''),
-    'fail': ('failed', 'failure'),
-    'uxsuccess': ('failed', 'failure'),
-    # It began and never ended.
-    'inprogress': ('failed', 'error'),
+# The control characters that XML does not allow, such as a terminal's escape.
+NOT_IN_XML = re.compile(r'[\x00-\x08\x0b\x0c\x0e-\x1f]')
+Result = Error | Failure | Skipped
+# By the last state of a test: its outcome, and its result in JUnit XML.
+ENDS: dict[str, tuple[str, type[Result] | None]] = {
+    'success': ('passed', None),
+    'skip': ('skipped', Skipped),
+    'xfail': ('passed', None),
+    'fail': ('failed', Failure),
+    'uxsuccess': ('failed', Failure),
+    # It started but never ended.
+    'inprogress': ('failed', Error),
 }
 
 
 def convert(stream: Path, target: Path) -> Counter[str]:
-    """Write a subunit stream as JUnit's XML, and a line for each test.
+    """Write a subunit stream as JUnit XML, and print a line per test.
 
     :returns: how many passed, failed and were skipped.
     """
-    suite = ElementTree.Element('testsuite', name='tempest')
+    suite = TestSuite('tempest')
     counts: Counter[str] = Counter()
 
     def ended(test: Test) -> None:
@@ -47,32 +56,32 @@ def convert(stream: Path, target: Path) -> Counter[str]:
 
 
 def skipped(name: str, reason: str, target: Path) -> None:
-    """Write that nothing ran, and why."""
-    suite = ElementTree.Element('testsuite', name='tempest')
-    case = ElementTree.SubElement(suite, 'testcase', name=name)
-    ElementTree.SubElement(case, 'skipped', message=reason)
+    """Write a result that says that nothing ran, and why."""
+    suite = TestSuite('tempest')
+    case = TestCase(name)
+    case.result = [Skipped(reason)]
+    suite.add_testcase(case)
     _write(suite, target)
 
 
-def _add(suite: ElementTree.Element, test: Test) -> str:
-    """Add one test; return what it counts as."""
-    outcome, element = ENDS[test['status']]
+def _add(suite: TestSuite, test: Test) -> str:
+    """Add a test; return its outcome."""
+    outcome, result = ENDS[test['status']]
     name = test['id'].partition('[')[0]
     # A class that is skipped or fails as a whole is "setUpClass (path)".
     owner, _, method = name.rpartition('.') if '(' not in name else (
         name.partition('(')[2].rstrip(')'), '', name.partition(' ')[0])
     began, ended = (test['timestamps'] + [None, None])[:2]
     seconds = (ended - began).total_seconds() if began and ended else 0.0
-    case = ElementTree.SubElement(
-        suite, 'testcase', classname=owner, name=method,
-        time=f'{seconds:.3f}')
+    case = TestCase(method, owner, round(seconds, 3))
     reason = ''
-    if element:
+    if result:
         reason = _reason(test)
         # The reason of a failure is in its last line.
-        ElementTree.SubElement(
-            case, element, message=reason.strip().splitlines()[-1],
-        ).text = reason
+        entry = result(reason.strip().splitlines()[-1])
+        entry.text = reason
+        case.result = [entry]
+    suite.add_testcase(case)
     print(f'{outcome:8} {seconds:6.1f} s  {owner.removeprefix("nova_rt_tempest_plugin.tests.")}.'
           f'{method}{": " + reason.strip() if outcome == "skipped" else ""}')
     return outcome
@@ -85,11 +94,10 @@ def _reason(test: Test) -> str:
         texts = [detail.as_text() for key, detail in details.items()
                  if key.startswith(name) and detail.as_text().strip()]
         if texts:
-            return str(texts[0])
+            return NOT_IN_XML.sub('', str(texts[0]))
     return str(test['status'])
 
 
-def _write(suite: ElementTree.Element, target: Path) -> None:
+def _write(suite: TestSuite, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    ElementTree.ElementTree(suite).write(
-        target, encoding='unicode', xml_declaration=True)
+    suite.write(os.fspath(target))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel says about the containers of this machine."""
+"""What the kernel reports about the containers of this machine."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -41,10 +41,10 @@ def container(kernel: dialect.Dialect, server: str, domain: str) -> Container:
     :param domain: the name that libvirt knows (its instance_name).
     :raises FileNotFoundError: if it does not run.
     """
-    found = list((ACCOUNTING / 'machine').glob(f'lxc-*-{domain}.libvirt-lxc'))
-    if not found:
+    groups = list((ACCOUNTING / 'machine').glob(f'lxc-*-{domain}.libvirt-lxc'))
+    if not groups:
         raise FileNotFoundError(f'No container of server {server} runs.')
-    group = str(found[0].relative_to(ACCOUNTING))
+    group = str(groups[0].relative_to(ACCOUNTING))
     budget = kernel.read(group)
     return Container(server, group, {
         cpu: budget.runtimes_us[cpu] / budget.period_us
@@ -54,28 +54,30 @@ def container(kernel: dialect.Dialect, server: str, domain: str) -> Container:
 def measure(
     containers: Iterable[Container], seconds: float,
 ) -> dict[str, dict[int, float]]:
-    """Return the share of each pCPU that each container got meanwhile.
+    """Measure for some seconds which share of each pCPU each container got.
 
-    It is read from outside, from the kernel's own accounting of the
-    container's group (cpuacct.usage_percpu, in ns), so that no program in
-    the container is trusted, and all of its processes count.
+    The source is the kernel's accounting of the container's group
+    (cpuacct.usage_percpu, in ns): no program in the container is trusted,
+    and all its processes count.
+
+    :returns: by server and pCPU, as fractions.
     """
     containers = list(containers)
-    before = {one.server: _usage(one) for one in containers}
+    before = {container.server: _usage(container) for container in containers}
     time.sleep(seconds)
     shares: dict[str, dict[int, float]] = {}
-    for one in containers:
-        began, used_before = before[one.server]
-        ended, used = _usage(one)
-        shares[one.server] = {
+    for container in containers:
+        began, used_before = before[container.server]
+        ended, used = _usage(container)
+        shares[container.server] = {
             cpu: (used[cpu] - used_before[cpu]) / (ended - began)
-            for cpu in one.shares}
+            for cpu in container.shares}
     return shares
 
 
-def _usage(one: Container) -> tuple[int, list[int]]:
+def _usage(container: Container) -> tuple[int, list[int]]:
     """Return the time now and the CPU time used by pCPU, all in ns."""
-    text = (ACCOUNTING / one.group / 'cpuacct.usage_percpu').read_text()
+    text = (ACCOUNTING / container.group / 'cpuacct.usage_percpu').read_text()
     return time.monotonic_ns(), [int(word) for word in text.split()]
 
 

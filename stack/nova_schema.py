@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-manage's four steps in one process, which saves three start-ups.
+"""Run nova-manage's four steps in one process, to save three start-ups.
 
 ``python -m stack.nova_schema --config-file nova.conf``
 """

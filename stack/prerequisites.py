@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether this machine can run a stack, and what it lacks if not."""
+"""Whether this machine can run a stack, and if not, what is missing."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from stack.errors import StackError
 
 
 def missing_for_containers() -> str:
-    """Return why no stack can run containers on this kernel, '' if one can."""
+    """Return why a stack cannot run containers on this kernel, '' if it can."""
     try:
         host.check()
         dialect = kernel.spoken()
@@ -25,9 +25,9 @@ def missing_for_containers() -> str:
 
 
 def missing_for_nodes(more: Sequence[str] = ()) -> str:
-    """Return why no stack can have nodes in virtual machines, '' if one can.
+    """Return why a stack cannot have nodes in virtual machines, '' if it can.
 
-    :param more: what the stack has besides, see ``stack.services.MORE``
+    :param more: additions to the stack, see ``stack.services.MORE``
     """
     try:
         host.check(more, nodes=True)

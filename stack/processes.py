@@ -18,7 +18,8 @@ import subprocess
 import threading
 import time
 
-from stack import procfs
+import psutil
+
 from stack.errors import StackError
 from stack.rundir import RunDir
 
@@ -40,7 +41,7 @@ class Processes:
         """Start ``command`` in its own session, output to log/NAME.log.
 
         :raises StackError: if the command does not exist, or the stack is
-            being given back.
+            being stopped.
         """
         if self._closed.is_set():
             raise StackError('The stack is being stopped.')
@@ -65,7 +66,7 @@ class Processes:
     ) -> None:
         """Run ``command`` to its end.
 
-        :raises StackError: if it fails; with the last line it printed.
+        :raises StackError: if it fails, with the last line of its output.
         """
         process = self.start(name, command, env)
         status = process.wait()
@@ -74,7 +75,7 @@ class Processes:
             raise StackError(self.failure(name, f'ended with {status}'))
 
     def failure(self, name: str, what: str) -> str:
-        """Return a sentence that says what happened, and where to look."""
+        """Return a sentence that says what happened and names the log."""
         path = self._rundir.logs / f'{name}.log'
         lines = path.read_text(errors='replace').split('\n') if (
             path.exists()) else []
@@ -101,11 +102,11 @@ class Processes:
         return sorted(p.stem for p in self._rundir.processes.glob('*.json'))
 
     def close(self) -> None:
-        """Refuse further starts: the stack is being given back."""
+        """Refuse further starts: the stack is being stopped."""
         self._closed.set()
 
     def stop(self, names: Iterable[str], grace: float = 10.0) -> None:
-        """Stop the named ones together: SIGTERM, and SIGKILL after grace s."""
+        """Stop these processes together: SIGTERM, and after grace seconds SIGKILL."""
         names = list(names)
         self._end(lambda: self.members(names), grace)
         for name in names:
@@ -117,11 +118,11 @@ class Processes:
 
     def marked(self) -> list[int]:
         """Return the pids that carry this run directory's mark."""
-        mark = os.fsencode(str(self._rundir.path))
+        mark = str(self._rundir.path)
         return [
-            found.pid for found in procfs.all_processes()
-            if procfs.environment(found.pid).get(MARK.encode()) == mark
-            and found.pid != os.getpid()
+            pid for pid in psutil.pids()
+            if pid != os.getpid()
+            and _environment(pid).get(MARK) == mark and is_alive(pid)
         ]
 
     def _end(self, find: Callable[[], list[int]], grace: float) -> None:
@@ -142,35 +143,90 @@ class Processes:
             if not path.exists():
                 continue
             record = json.loads(path.read_text())
-            leader = procfs.stat(record['pid'])
-            # Another process has the number now: the session has ended.
-            if leader is None or leader.start == record['start']:
+            # With another start, the pid is another process's: the session has ended.
+            if _start(record['pid']) in (None, record['start']):
                 sessions.add(record['pid'])
         return [
-            found.pid for found in procfs.all_processes()
-            if found.session in sessions
+            pid for pid in psutil.pids()
+            if _session(pid) in sessions and is_alive(pid)
         ]
 
     def _record(self, name: str, pid: int) -> None:
-        found = procfs.stat(pid)
         self._rundir.write_json(
             self._rundir.processes / f'{name}.json',
-            {'pid': pid, 'start': found.start if found else 0})
+            {'pid': pid, 'start': _start(pid)})
 
     def _forget(self, name: str) -> None:
         (self._rundir.processes / f'{name}.json').unlink(missing_ok=True)
 
 
 def send(pid: int, sign: int) -> None:
-    """Send a signal; a process that is gone is no error."""
+    """Send a signal; ignore that the process has ended."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, sign)
 
 
-def _inherited() -> dict[str, str]:
-    """Return the environment, but what a shell has set up for OpenStack.
+def is_alive(pid: int) -> bool:
+    """Whether a process runs.
 
-    The variables of a client or of Nova's tests are not for the services.
+    A zombie whose other threads still run keeps its files and ports, and counts.
+    """
+    try:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return process.num_threads() > 1
+        return process.status() != psutil.STATUS_DEAD
+    except psutil.NoSuchProcess:
+        return False
+
+
+def command_line(pid: int) -> list[str]:
+    """Return the command line, [] if the process has ended."""
+    try:
+        return psutil.Process(pid).cmdline()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return []
+
+
+def pss_kib(pid: int) -> int:
+    """Return the proportional set size in KiB, 0 if it is unknown."""
+    try:
+        return int(psutil.Process(pid).memory_full_info().pss) // 1024
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return 0
+
+
+def _environment(pid: int) -> dict[str, str]:
+    """Return the environment that the process was started with, {} if unknown."""
+    try:
+        return psutil.Process(pid).environ()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return {}
+
+
+def _session(pid: int) -> int | None:
+    """Return the session of a process, None if it has ended."""
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return None
+
+
+def _start(pid: int) -> float | None:
+    """Return when a process started, in seconds since boot; None if it has ended.
+
+    Since boot, because setting the clock moves the time since the epoch.
+    """
+    try:
+        return round(psutil.Process(pid).create_time() - psutil.boot_time(), 2)
+    except psutil.NoSuchProcess:
+        return None
+
+
+def _inherited() -> dict[str, str]:
+    """Return our environment without the variables of OpenStack clients.
+
+    Those of a client or of Nova's tests would change the services.
     """
     return {name: value for name, value in os.environ.items()
             if not name.startswith('OS_')}

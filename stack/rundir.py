@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run directory: every file of one stack, and what a later call needs."""
+"""The run directory: all files of one stack, and what later calls need."""
 
 from contextlib import ExitStack
 from contextlib import suppress
@@ -46,14 +46,14 @@ class RunDir:
         return self._site.exists()
 
     def command(self, what: str) -> str:
-        """Return what to type to do something with this stack."""
+        """Return the command line for a command of this stack."""
         return (f'{os.path.relpath(sys.executable)} -m stack --run-dir '
                 f'{os.path.relpath(self.path)} {what}')
 
     def create(self, **remembered: object) -> None:
         """Make the directories and choose free ports and a password.
 
-        :param remembered: what site() shall return besides these.
+        :param remembered: further values for site() to return.
         :raises StackError: if a stack is already here, or the path is too
             long for a Unix socket.
         """
@@ -78,7 +78,7 @@ class RunDir:
         })
 
     def site(self) -> dict[str, Any]:
-        """Return ports by name, the password, and what create() was told.
+        """Return the ports by name, the password, and the values given to create().
 
         :raises StackError: if no stack was started here.
         """
@@ -91,7 +91,7 @@ class RunDir:
             ) from None
 
     def write_json(self, path: Path, value: Any) -> None:
-        """Write ``value`` so that a reader sees all of it or nothing."""
+        """Write ``value`` atomically: a reader sees all of it or nothing."""
         scratch = path.with_suffix('.new')
         scratch.touch(mode=0o600)
         scratch.write_text(json.dumps(value, indent=1))
@@ -107,8 +107,8 @@ class RunDir:
 def _free_ports(names: tuple[str, ...]) -> dict[str, int]:
     """Choose one free loopback port for each name, all held at once.
 
-    Below those that the kernel gives to clients: one of these could hold the
-    port of a service while that is restarted.
+    They are below the range that the kernel gives to clients: a client could
+    otherwise take the port of a service during its restart.
     """
     candidates = iter(random.sample(PORT_RANGE, len(PORT_RANGE)))
     with ExitStack() as held:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every part of the stack has in common."""
+"""What all parts of the stack have in common."""
 
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Site:
     :ivar compute: the command that runs as compute service.
     :ivar nova_rt: whether nova-rt's parts are put into Nova's configuration.
     :ivar nova_conf: options that win over ours in nova.conf.
-    :ivar more: what is added to the stack, by the names in services.MORE.
+    :ivar more: additions to the stack, by their names in services.MORE.
     :ivar nodes: how many compute nodes run in virtual machines; without any,
         the machine itself is the compute node.
     """
@@ -62,7 +62,7 @@ class Site:
 
     @property
     def password(self) -> str:
-        """The one password of this stack, made at its start."""
+        """The password of this stack, generated at its start."""
         return str(self.rundir.site()['password'])
 
     def port(self, name: str) -> int:
@@ -70,17 +70,17 @@ class Site:
         return int(self.rundir.site()['ports'][name])
 
     def url(self, name: str, path: str = '') -> str:
-        """Return the address of an HTTP service."""
+        """Return the URL of an HTTP service."""
         return f'http://127.0.0.1:{self.port(name)}{path}'
 
     def database(self, name: str) -> str:
-        """Return SQLAlchemy's address of a database."""
+        """Return SQLAlchemy's URL of a database."""
         return (f'mysql+pymysql://openstack:{self.password}@127.0.0.1:'
                 f'{self.port("mariadb")}/{name}?charset=utf8')
 
     @property
     def broker(self) -> str:
-        """oslo.messaging's address of RabbitMQ."""
+        """oslo.messaging's URL of RabbitMQ."""
         return (f'rabbit://openstack:{self.password}@127.0.0.1:'
                 f'{self.port("rabbitmq")}//')
 
@@ -99,8 +99,8 @@ class Service:
     name = ''
     needs_to_prepare: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    patience = 180.0  # seconds that the service may take to get ready
-    pause = 0.1  # seconds between two looks whether it is
+    patience = 180.0  # seconds that the service may take to become ready
+    pause = 0.1  # seconds between two checks
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -113,20 +113,20 @@ class Service:
         return ()
 
     def environment(self) -> Mapping[str, str]:
-        """Return variables that the command gets beside the caller's."""
+        """Return the command's variables beyond the caller's."""
         return {}
 
     def ready(self) -> bool:
-        """Whether the service does its work now."""
+        """Whether the service works."""
         return True
 
     def finish(self) -> None:
-        """Do what is left once the service is ready."""
+        """Do the remaining work once the service is ready."""
 
     def start(self) -> None:
         """Start the process and wait until it is ready.
 
-        :raises StackError: if it ends or does not get ready in time.
+        :raises StackError: if it ends or is not ready in time.
         """
         command = self.command()
         if command:
@@ -160,12 +160,12 @@ def listens(port: int) -> bool:
 
 
 def answers(url: str) -> bool:
-    """Whether something answers this address, whatever it says below 500."""
+    """Whether a GET of this URL has a status below 500."""
     try:
         with urllib.request.urlopen(url, timeout=10):
             return True
-    except urllib.error.HTTPError as error:
-        return error.code < 500
+    except urllib.error.HTTPError as exc:
+        return exc.code < 500
     except OSError:
         return False
 
@@ -173,7 +173,7 @@ def answers(url: str) -> bool:
 class WsgiService(Service):
     """An OpenStack API served by uWSGI.
 
-    ``application`` is its WSGI entry, ``path`` one it answers unasked.
+    ``application`` is its WSGI entry point, ``path`` one that needs no token.
     """
 
     application = ''
@@ -196,7 +196,7 @@ class WsgiService(Service):
         )
 
     def arguments(self) -> Sequence[str]:
-        """Return what the application finds as its command line."""
+        """Return the application's command line."""
         return ()
 
     def ready(self) -> bool:

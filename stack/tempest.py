@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m stack.tempest``: tempest's run of our tests on a stack of its own.
+"""``python -m stack.tempest``: run our tempest tests on a stack of their own.
 
 ``NOVA_RT_TEMPEST_RUN_DIR`` names the run directory of a stack that is up; it
 is then used and left running. The results are in ``.tox/junit/tempest.xml``,
@@ -74,8 +74,8 @@ def main(arguments: list[str] | None = None) -> int:
     interruptible()
     try:
         return _main(args)
-    except StackError as error:
-        print(error, file=sys.stderr)
+    except StackError as exc:
+        print(exc, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print('Interrupted.', file=sys.stderr)
@@ -85,9 +85,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _main(args: argparse.Namespace) -> int:
     JUNIT.parent.mkdir(parents=True, exist_ok=True)
     JUNIT.unlink(missing_ok=True)
-    given = os.environ.get('NOVA_RT_TEMPEST_RUN_DIR')
-    if given:
-        return run(Site.of(RunDir(given)), args.regex)
+    run_dir = os.environ.get('NOVA_RT_TEMPEST_RUN_DIR')
+    if run_dir:
+        return run(Site.of(RunDir(run_dir)), args.regex)
     reason = (prerequisites.missing_for_nodes() if args.nodes
               else prerequisites.missing_for_containers())
     if reason:

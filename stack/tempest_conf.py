@@ -54,7 +54,7 @@ def _images(site: Site) -> dict[str, str]:
     """Return the id of each image by its name."""
     listed = keystone.connect(site).get(
         '/v2/images', endpoint_filter={'service_type': 'image'}).json()
-    return {each['name']: each['id'] for each in listed['images']}
+    return {image['name']: image['id'] for image in listed['images']}
 
 
 def _vnf(site: Site, folder: Path) -> dict[str, object]:

@@ -24,45 +24,45 @@ def cases(tmp_path):
     return read
 
 
-def found_in(cases):
-    return {each.name: each for each in kernel.measurements(cases)}
+def measurements_in(cases):
+    return {measurement.name: measurement for measurement in kernel.measurements(cases)}
 
 
 def test_a_share_stands_beside_that_of_the_stock_kernel(cases):
-    found = found_in(cases(
+    measurements = measurements_in(cases(
         2, 'root-hog', 'a=30.05% (30.00) a@0=1.0% (30.00) 0=9.0% (9.00) ',
         'a=6.000% (30.00) worst=240.00 of the tolerance'))
-    assert list(found) == ['root-hog, 2 CPU v1: a of 30.00%']
-    share = found['root-hog, 2 CPU v1: a of 30.00%']
+    assert list(measurements) == ['root-hog, 2 CPU v1: a of 30.00%']
+    share = measurements['root-hog, 2 CPU v1: a of 30.00%']
     assert (share.ours.median, share.theirs.median) == (30.05, 6.0)
     assert share.aims[0].met
 
 
 def test_a_share_that_is_off_misses_its_aim(cases):
-    found = found_in(cases(1, 'alone', 'a=29.8% (30.00)', ''))
-    share = found['alone, 1 CPU v1: a of 30.00%']
+    measurements = measurements_in(cases(1, 'alone', 'a=29.8% (30.00)', ''))
+    share = measurements['alone, 1 CPU v1: a of 30.00%']
     assert not share.aims[0].met
     assert share.theirs is None
 
 
 @pytest.mark.parametrize(('cpus', 'number'), [(1, 2), (4, 0)])
 def test_times_count_on_one_cpu_only(cases, cpus, number):
-    found = found_in(cases(
+    measurements = measurements_in(cases(
         cpus, 'isolation', 'a:wait=70.0ms (140.000) '
         'task 0: 9 jobs, response=21.2ms (21.000) ', ''))
-    assert len(found) == number
+    assert len(measurements) == number
     if number:
-        wait, response = found.values()
+        wait, response = measurements.values()
         assert wait.aims[0].met
         assert not response.aims[0].met
 
 
 def test_cost_may_be_15_percent_more_than_stock(cases):
-    found = found_in(cases(
+    measurements = measurements_in(cases(
         1, 'overhead', 'group-switch=1150 group-wakeup=1151 instructions',
         'group-switch=1000 group-wakeup=1000 instructions'))
-    assert [each.aims[0].met for each in found.values()] == [True, False]
-    assert [each.ratio.median for each in found.values()] == [1.15, 1.151]
+    assert [measurement.aims[0].met for measurement in measurements.values()] == [True, False]
+    assert [measurement.ratio.median for measurement in measurements.values()] == [1.15, 1.151]
 
 
 def test_series_for_pictures_have_names(cases):

@@ -25,11 +25,11 @@ class Clock:
 
 
 def test_a_ratio_is_taken_within_each_round():
-    found = measure.compared(
+    measurement = measure.compared(
         'ours', 'theirs', [1.0, 10.0, 3.0], [2.0, 10.0, 2.0], 'ms', 1000)
-    assert found.ratio == measure.Spread(1.0, 0.5, 1.5)
-    assert found.ours == measure.Spread(3000, 1000, 10000)
-    assert found.theirs == measure.Spread(2000, 2000, 10000)
+    assert measurement.ratio == measure.Spread(1.0, 0.5, 1.5)
+    assert measurement.ours == measure.Spread(3000, 1000, 10000)
+    assert measurement.theirs == measure.Spread(2000, 2000, 10000)
 
 
 def test_each_runs_once_unmeasured_before_the_rounds():

@@ -84,9 +84,9 @@ def interrupted():
     (lambda: None, 'The group machine is left.'),
     (interrupted, 'Interrupted.\nThe group machine is left.')])
 def test_a_demo_that_leaves_something_says_so_and_fails(story, said):
-    with pytest.raises(shell.DemoError) as why:
+    with pytest.raises(shell.DemoError) as refusal:
         LeftOver(story).run()
-    assert str(why.value) == said
+    assert str(refusal.value) == said
 
 
 def test_the_real_demo_says_that_it_needs_control_groups_of_version_1(

@@ -70,9 +70,9 @@ def test_at_least_thirty_sets_fit_one_vcpu():
 
 
 def case_of(*tasks):
-    found = synthesis.least_runtime(tasks, 10_000, 1)
+    synthesised = synthesis.least_runtime(tasks, 10_000, 1)
     return tasksets.Case(0, tasks, supply.Resource(
-        found.resource.budget_us, 10_000))
+        synthesised.resource.budget_us, 10_000))
 
 
 def test_late_unended_and_unbegun_jobs_are_missed():
@@ -80,9 +80,9 @@ def test_late_unended_and_unbegun_jobs_are_missed():
     ms = 1_000_000
     jobs = np.array([[0, 0, 10 * ms], [0, 500 * ms, 501 * ms],
                      [0, 1000 * ms, -1]])
-    found = tasksets.judged(case, jobs, 2)
-    assert found.missed == 3
-    assert found.worst == pytest.approx(1.002)
+    outcome = tasksets.judged(case, jobs, 2)
+    assert outcome.missed == 3
+    assert outcome.worst == pytest.approx(1.002)
 
 
 def test_utilisations_are_those_of_the_paper():
@@ -100,17 +100,17 @@ def placed(*pcpus, admitted=True):
 def test_what_the_kernel_admits_misses_nothing():
     containers = placed(0, 0, 0, 0, 1)
     orchestration.judge(containers)
-    assert all(each.jobs > 100 and not each.missed for each in containers)
+    assert all(container.jobs > 100 and not container.missed for container in containers)
 
 
 def test_a_refused_container_misses_all():
-    found = {(cloud, name): [
+    containers = {(cloud, name): [
         *placed(0, 1), *placed(2, 3, admitted=False),
         orchestration.Container('A', 'J', 0, True),
         orchestration.Container('B', None, None)]
         for cloud in orchestration.CLOUDS for name in rtkube.DEPLOYMENTS}
     rows = [dict(zip(orchestration.HEADER, row, strict=True))
-            for row in orchestration.rows(found)]
+            for row in orchestration.rows(containers)]
     by_level = {row['criticality']: row for row in rows[:3]}
     assert by_level['C']['refused'] == 2
     assert by_level['C']['missed_all_percent'] == 50
@@ -130,11 +130,11 @@ def left_behind(slower=1.0):
 
 
 def test_round_trips_come_back_in_the_papers_time():
-    found = ims.cases(ims.read(left_behind(slower=1.5), 100))
-    assert found['fair-quiet'].p99 == pytest.approx(1000)
-    assert found['hcbs-noise'].load == 0.5
-    assert found['hcbs-noise'].noise == 0.24
-    assert ims.change(found, 'hcbs') == pytest.approx(0.5)
+    cases = ims.cases(ims.read(left_behind(slower=1.5), 100))
+    assert cases['fair-quiet'].p99 == pytest.approx(1000)
+    assert cases['hcbs-noise'].load == 0.5
+    assert cases['hcbs-noise'].noise == 0.24
+    assert ims.change(cases, 'hcbs') == pytest.approx(0.5)
 
 
 def test_a_registration_that_did_not_end_is_an_error():
@@ -143,9 +143,9 @@ def test_a_registration_that_did_not_end_is_an_error():
 
 
 def test_the_ims_guest_is_told_stretched_times():
-    told = ims.settings(10).splitlines()
+    lines = ims.settings(10).splitlines()
     assert {'RUNTIME=5600', 'PERIOD=8000', 'NOISE_C=24000',
-            'NOISE_T=400000', 'NOISE_RUNTIME=96000'} < set(told)
+            'NOISE_T=400000', 'NOISE_RUNTIME=96000'} < set(lines)
 
 
 def test_samples_are_measured_once_if_they_may_be_reused(tmp_path):

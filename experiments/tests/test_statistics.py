@@ -26,16 +26,16 @@ def test_a_queue_that_is_the_ideal_one_has_no_error_once_paired():
     series = queue(1)
     paired = statistics.paired(series, statistics.mean)
     assert paired == pytest.approx(series.expected)
-    found = statistics.interval(
-        [series], lambda each: statistics.paired(each, statistics.mean),
+    interval = statistics.interval(
+        [series], lambda series: statistics.paired(series, statistics.mean),
         statistics.mape)
-    assert found.high == pytest.approx(0, abs=1e-9)
+    assert interval.high == pytest.approx(0, abs=1e-9)
 
 
 def test_pairing_shortens_the_interval():
     series = queue(2, slower=1.02)
     plain, paired = (statistics.point_interval(
-        series, lambda each, how=how: how(each, statistics.mean))
+        series, lambda series, how=how: how(series, statistics.mean))
         for how in (statistics.plain, statistics.paired))
     assert paired.half < plain.half / 2
 
@@ -43,19 +43,19 @@ def test_pairing_shortens_the_interval():
 def test_the_interval_of_independent_values_is_students():
     source = np.random.default_rng(3)
     values = source.normal(10, 1, 2000)
-    found = statistics.point_interval(
+    interval = statistics.point_interval(
         statistics.Series(values, values, 10.0),
-        lambda each: statistics.plain(each, statistics.mean))
-    assert found.half == pytest.approx(1.96 / np.sqrt(2000), rel=0.35)
+        lambda series: statistics.plain(series, statistics.mean))
+    assert interval.half == pytest.approx(1.96 / np.sqrt(2000), rel=0.35)
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     covered = 0
     for seed in range(20):
         series = queue(seed, load=0.5)
-        found = statistics.point_interval(
-            series, lambda each: statistics.plain(each, statistics.mean))
-        covered += found.low <= series.expected <= found.high
+        interval = statistics.point_interval(
+            series, lambda series: statistics.plain(series, statistics.mean))
+        covered += interval.low <= series.expected <= interval.high
     assert covered >= 16
 
 

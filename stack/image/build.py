@@ -19,9 +19,9 @@ IMAGES: dict[str, str] = {
     'busybox': '',
     'busybox-hog': 'exec /bin/hog fifo 10',
     'busybox-hog-rr': 'exec /bin/hog rr 10',
-    # Not real-time, and so without need of a reservation.
+    # Not real-time, so it needs no reservation.
     'busybox-noisy': 'exec /bin/hog other',
-    # Tells on its console, every few seconds, what it got.
+    # Prints every few seconds, on its console, how much CPU it got.
     'busybox-meter': 'while :; do /bin/hog fifo 10 4; done',
 }
 
@@ -61,14 +61,14 @@ def build(name: str, directory: Path, run: Run) -> Path:
 
 
 def compile_program(program: str, target: Path, run: Run) -> None:
-    """Compile one of our C programs, static, so that it runs anywhere."""
+    """Compile one of our C programs statically, so that it runs anywhere."""
     run(f'gcc-{program}', (
         'gcc', '-O2', '-Wall', '-Wextra', '-Werror', '-static', '-pthread',
         '-o', str(target), str(SOURCES / f'{program}.c')))
 
 
 def main() -> None:
-    """Build all images into the directory given."""
+    """Build all images into the given directory."""
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
     for name in IMAGES:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One node without a control plane, in deterministic virtual time.
 
-An instruction takes 8 ns, waiting takes nothing: what it measures does not
-depend on the machine that it runs on. See ``task.py`` for what it does.
+An instruction takes 8 ns and waiting takes no time, so the result does not
+depend on the machine. See ``task.py`` for what the node does.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ class Alone(Machine):
         build.build('busybox-hog', folder, self.site.processes.run)
 
     def ready(self) -> bool:
-        """Whether it has told its result, and switches itself off."""
+        """Whether it has printed its result; it then switches itself off."""
         return bool(self.result())
 
     def result(self) -> list[str]:
@@ -62,13 +62,13 @@ def measure(path: Path) -> Mapping[str, containers.Container]:
         machine.patience = PATIENCE
         machine.prepare()
         machine.start()
-        found = containers.parse(machine.result()[-1])
+        running = containers.parse(machine.result()[-1])
     finally:
         with uninterrupted():
             site.processes.close()
             site.processes.stop(site.processes.names())
             site.processes.stop_marked()
             rundir.discard()
-    if not found:
+    if not running:
         raise StackError(f'No container ran: see {rundir.logs}.')
-    return found
+    return running

@@ -24,10 +24,10 @@ class NodeCompute(NodeService):
         """Whether it reports to the database, and is mapped to a cell."""
         host = self.machine.name
         return (
-            any(one['state'] == 'up' for one in
+            any(service['state'] == 'up' for service in
                 self._get(f'/os-services?binary=nova-compute&host={host}')
                 ['services'])
-            and any(one['hypervisor_hostname'] == host for one in
+            and any(hypervisor['hypervisor_hostname'] == host for hypervisor in
                     self._get('/os-hypervisors')['hypervisors']))
 
     def _get(self, path: str) -> Any:

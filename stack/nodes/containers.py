@@ -8,15 +8,15 @@ from typing import Any
 
 from stack.nodes.machine import Machine
 
-# Seconds by which a look may take longer than what it measures.
+# Seconds that look() may take beyond the measurement.
 PATIENCE = 120
-# Where a node finds the program that looks.
+# The node's path of the program that look() runs.
 PROGRAM = '/srv/node/look.py'
 
 
 @dataclass(frozen=True)
 class Container:
-    """One that runs.
+    """A running container.
 
     :ivar group: of the cpu controller; it has its processes.
     :ivar dialect: which the node's kernel speaks.
@@ -38,7 +38,7 @@ class Container:
     @property
     def reserved(self) -> tuple[float, ...]:
         """By pCPU, the bandwidth as a fraction."""
-        return tuple(each / self.period_us for each in self.runtimes_us)
+        return tuple(runtime_us / self.period_us for runtime_us in self.runtimes_us)
 
     @property
     def farthest(self) -> float:

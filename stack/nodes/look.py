@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel of a node says about its containers, as JSON.
+"""What the kernel of a node reports about its containers, as JSON.
 
 It is copied to the node and runs there, with nothing but Python and nova-rt:
 ``look.py [SECONDS [COMMAND...]]``. With SECONDS, it measures for so long what each
@@ -32,7 +32,7 @@ SETTLE_S = 1.0  # until what runs beside does so on every pCPU
 
 
 class Measured:
-    """All containers that run.
+    """All running containers.
 
     :param seconds: for how long to measure, 0 for not at all.
     :param beside: a command to run meanwhile, in the root group.
@@ -75,7 +75,7 @@ def _describe(spoken: dialect.Dialect, group: str) -> dict[str, object]:
     return {
         'group': group, 'dialect': spoken.name,
         'period_us': budget.period_us, 'runtimes_us': budget.runtimes_us,
-        # What may run there, may run where its init may.
+        # All its processes may run where its init may.
         'pcpus': sorted(os.sched_getaffinity(pids[-1])) if pids else [],
         'policies': sorted(set(_policies(pids)))}
 
@@ -91,16 +91,16 @@ def _policies(pids: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def _above_all(groups: tree.CgroupTree) -> None:
-    """Let nothing that is measured keep the one who measures waiting."""
+    """Let this process run before everything that it measures."""
     (groups.root / 'cgroup.procs').write_text(str(os.getpid()))
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
 
 
 @contextlib.contextmanager
 def _running(command: Sequence[str]) -> Iterator[None]:
-    """Let a command run while the context lasts.
+    """Run a command while the context lasts.
 
-    :raises SystemExit: if it ended by itself, and proves nothing.
+    :raises SystemExit: if it ended by itself: the measurement then proves nothing.
     """
     if not command:
         yield

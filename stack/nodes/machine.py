@@ -36,7 +36,7 @@ class NodeImage(Service):
     name = 'node-image'
 
     def prepare(self) -> None:
-        """Build what is not there yet; log/node-*.log tells how far it is."""
+        """Build what is missing; log/node-*.log shows the progress."""
         self._make('kernel', ROOT / 'kernel' / 'build', 'node')
         pins = self.site.rundir.data / 'node-requirements.txt'
         share.write_pins(pins)
@@ -61,8 +61,8 @@ class Machine(Service):
 
     needs_to_prepare = (NodeImage.name,)
     patience = 900.0
-    pause = 2.0  # each look is a process in the guest
-    # How time passes in it: as outside.
+    pause = 2.0  # each check is a process in the guest
+    # Time passes in it as outside.
     timing: tuple[str, ...] = ('-accel', 'tcg,thread=multi,tb-size=512')
 
     def __init__(self, site: Site, number: int) -> None:
@@ -128,7 +128,7 @@ class Machine(Service):
                            f'mac=52:54:00:00:02:{self.number:02x}')
 
     def ready(self) -> bool:
-        """Whether its ssh server greets."""
+        """Whether its ssh server answers."""
         with socket.socket() as peer:
             peer.settimeout(2)
             try:
@@ -143,7 +143,7 @@ class Machine(Service):
 
         :param command: passed to a shell there, joined by spaces.
         :param text: its standard input.
-        :param patience: seconds until it is given up.
+        :param patience: seconds until it times out.
         :raises CalledProcessError: if it fails and ``check`` is true.
         """
         # The connection stays for the next command, and ends with the stack.
@@ -154,7 +154,7 @@ class Machine(Service):
             env={**os.environ, MARK: str(self.site.rundir.path)})
 
     def reboot(self) -> None:
-        """Restart the guest, in order, and wait for its ssh server.
+        """Shut the guest down, restart it, and wait for its ssh server.
 
         :raises StackError: if it does not come back.
         """
@@ -163,7 +163,7 @@ class Machine(Service):
         self.wait(lambda: self._boot() not in ('', before))
 
     def _boot(self) -> str:
-        """Return what tells this boot from others, '' if nothing answers."""
+        """Return the id of this boot, '' if the guest does not answer."""
         try:
             return self.run(
                 'cat', '/proc/sys/kernel/random/boot_id', check=False,

@@ -19,18 +19,18 @@ def pins(roots: Iterable[str] = ROOTS) -> list[str]:
 
     :raises PackageNotFoundError: if something is not installed here.
     """
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     seen: set[Requirement] = set()
     todo = [Requirement(root) for root in roots]
     while todo:
-        wanted = todo.pop()
-        if wanted in seen:
+        requirement = todo.pop()
+        if requirement in seen:
             continue
-        seen.add(wanted)
-        distribution = metadata.distribution(wanted.name)
-        found[canonicalize_name(wanted.name)] = distribution.version
-        todo += _needs(distribution, wanted.extras)
-    return sorted(f'{name}=={version}' for name, version in found.items()
+        seen.add(requirement)
+        distribution = metadata.distribution(requirement.name)
+        versions[canonicalize_name(requirement.name)] = distribution.version
+        todo += _needs(distribution, requirement.extras)
+    return sorted(f'{name}=={version}' for name, version in versions.items()
                   if name not in LEFT_OUT)
 
 

@@ -7,7 +7,7 @@ from stack.service import Site
 
 
 class NodeService(Service):
-    """A service that a node's machine starts by itself: it is waited for.
+    """A service that a node's machine starts by itself; start() only waits for it.
 
     :param machine: the node's.
     """

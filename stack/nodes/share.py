@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder that a node mounts: nova-rt as the tree has it, configurations.
 
-What the file system of all nodes expects in it is told in kernel/guest/image.
+kernel/guest/image says what the file system of the nodes expects in it.
 """
 
 import compileall
@@ -30,13 +30,13 @@ STATE = '/var/lib/nova'
 PRIVSEP = 'privsep-helper --config-file '
 NOVA_CONF = '/etc/nova/nova.conf'
 NEUTRON_CONF = '/srv/node/etc/neutron/neutron.conf'
-# Nothing that what runs on a node needs or may know.
+# A node neither needs nor may know these.
 LEFT_OUT = ('api', 'api_database', 'database', 'keystone_authtoken', 'wsgi',
             'filter_scheduler', 'scheduler', 'conductor', 'nova')
 
 
 def write_pins(path: Path) -> None:
-    """Write what the nodes' file system shall have of Python packages."""
+    """Write the list of Python packages for the nodes' file system."""
     path.write_text(''.join(f'{pin}\n' for pin in pins.pins()))
 
 
@@ -86,7 +86,7 @@ def configuration(
                     # An emulated processor is slow, here and below.
                     'report_interval': 10,
                     'resume_guests_state_on_host_boot': True,
-                    # What containers may use at most, they seldom do.
+                    # Containers seldom use as much as they may.
                     'reserved_host_memory_mb': 0,
                     'ram_allocation_ratio': 16},
         'oslo_concurrency': {'lock_path': f'{STATE}/lock'},

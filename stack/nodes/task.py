@@ -47,7 +47,7 @@ DOMAIN = """\
 
 
 def main() -> None:
-    """Start the containers, measure what they get, end them, print it."""
+    """Start the containers, measure what they get, end them and print the result."""
     options = cfg.ConfigOpts()
     options([], project='task', default_config_files=[])
     conf.register_opts(options)

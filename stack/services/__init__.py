@@ -66,10 +66,10 @@ MORE: dict[str, tuple[type[Service], ...]] = {
 def chosen(more: Iterable[str], compute: bool = True) -> list[type[Service]]:
     """Return the parts of a stack that are on this machine.
 
-    Where two have one name, the later takes the earlier's place: so Neutron
-    that of its stand-in.
+    If two have the same name, the later replaces the earlier, as Neutron
+    does its stand-in.
 
-    :param more: what is added, by the names in MORE.
+    :param more: additions, by their names in MORE.
     :param compute: whether this machine is a compute node.
     """
     parts = (*CONTROL, *(COMPUTE if compute else ()),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova needs to hear from Neutron when there is no network."""
+"""The answers that Nova needs from Neutron when there is no network."""
 
 from collections.abc import Sequence
 import sys
@@ -9,7 +9,7 @@ from stack.service import Service
 
 
 class FakeNeutron(Service):
-    """A server that says: there are no ports and no security groups.
+    """A server that reports no ports and no security groups.
 
     nova-api asks for them whenever a server is shown, even for servers
     that were created with ``--nic none``.

@@ -75,7 +75,7 @@ class Images(Service):
             build.build(name, directory, self.site.processes.run)
 
     def start(self) -> None:
-        """Upload each as a public raw image."""
+        """Upload the images as public raw images."""
         client = keystone.connect(self.site)
         image = {'service_type': 'image'}
         for name in build.IMAGES:

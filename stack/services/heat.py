@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heat: its API, one engine, and the domain of the users it makes."""
+"""Heat: its API, one engine, and the domain of the users it creates."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,7 +36,7 @@ def configuration(site: Site) -> dict[str, dict[str, object]]:
             'stack_domain_admin': DOMAIN_ADMIN,
             'stack_domain_admin_password': site.password,
             'heat_stack_user_role': STACK_USER,
-            # Nova tries other hosts itself; what it refuses, it refuses again.
+            # Nova tries other hosts itself, and would refuse a retry again.
             'action_retry_limit': 0,
             # cfn tools would need the CFN API and a metadata server.
             'default_user_data_format': 'RAW',
@@ -72,7 +72,7 @@ class HeatSchema(Service):
 
 
 class HeatIdentity(Service):
-    """Heat's user and address, and the domain of the users it makes."""
+    """Heat's user and endpoint, and the domain of the users it creates."""
 
     name = 'heat-identity'
     needs = ('catalogue',)
@@ -110,5 +110,5 @@ class HeatEngine(Service):
                 conf(self.site))
 
     def ready(self) -> bool:
-        """Whether it takes what heat-api sends."""
+        """Whether it receives what heat-api sends."""
         return rabbitmq.is_read(self.site, 'engine')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keystone, and the users and addresses it knows."""
+"""Keystone, its users and its endpoints."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ from stack.service import WsgiService
 
 REGION = 'RegionOne'
 
-# Type, name (also its user's), and path of the address in the catalogue.
+# Type, name (also its user's), and path of the URL in the catalogue.
 SERVICES = (
     ('compute', 'nova', 'nova-api', '/v2.1'),
     ('placement', 'placement', 'placement', ''),
@@ -25,9 +25,9 @@ SERVICES = (
 
 
 def openrc(site: Site, user: str = 'admin') -> dict[str, str]:
-    """Return the variables with which a client is a user.
+    """Return the environment of a user's client.
 
-    :param user: ``admin``, or ``demo``, who may what every user may.
+    :param user: ``admin``, or ``demo``, an ordinary user.
     """
     return {
         'OS_AUTH_URL': site.url('keystone', '/v3'),
@@ -74,7 +74,7 @@ def authtoken(site: Site, user: str) -> dict[str, object]:
 
 
 class KeystoneKeys(Service):
-    """The keys of tokens and credentials, made before there is a database."""
+    """The keys of tokens and credentials, created before there is a database."""
 
     name = 'keystone-keys'
 
@@ -89,7 +89,7 @@ class KeystoneKeys(Service):
             'fernet_tokens': {'key_repository': data / 'fernet-keys'},
             'fernet_receipts': {'key_repository': data / 'fernet-keys'},
             'credential': {'key_repository': data / 'credential-keys'},
-            # A password that is random needs no slow hash.
+            # A random password needs no slow hash.
             'identity': {'password_hash_rounds': 4},
         })
         for name in ('fernet-keys', 'credential-keys'):
@@ -118,7 +118,7 @@ class Keystone(WsgiService):
     path = '/v3'
 
     def prepare(self) -> None:
-        """Create the schema, the administrator and Keystone's address."""
+        """Create the schema, the administrator and Keystone's endpoint."""
         url = self.site.url('keystone', '/v3')
         manage = (
             self.site.script('keystone-manage'), '--config-file',
@@ -138,13 +138,13 @@ class Keystone(WsgiService):
 
 
 class Catalogue(Service):
-    """The other services' users and addresses, made through the API."""
+    """The other services' users and endpoints, created through the API."""
 
     name = 'catalogue'
     needs = ('keystone',)
 
     def start(self) -> None:
-        """Create the services' users and addresses, and the user demo."""
+        """Create the services' users and endpoints, and the user demo."""
         identity = Identity(self.site)
         identity.create_user('demo', identity.create_project('demo'), 'member')
         identity.create_project('service')
@@ -161,10 +161,10 @@ class Identity:
 
     def create_service(
             self, kind: str, name: str, port: str, path: str) -> None:
-        """Create a service with its user and its address.
+        """Create a service with its user and its endpoint.
 
         :param port: the name of its port.
-        :param path: of its address in the catalogue.
+        :param path: of its URL in the catalogue.
         """
         project = self._found('project', 'service')
         self.create_user(name, project, 'admin', 'service')

@@ -10,7 +10,7 @@ from stack import host
 from stack.service import Service
 from stack.service import Site
 
-# Where these programs keep their files is compiled in: these become ours.
+# These paths are compiled into the programs; ours are mounted there.
 DIRECTORIES = (
     '/run/libvirt', '/etc/libvirt', '/var/lib/libvirt', '/var/cache/libvirt',
     '/var/log/libvirt',
@@ -30,22 +30,21 @@ DRIVERS = ('lxc', 'nodedev', 'secret', 'interface')
 
 
 def inside(site: Site, *command: str) -> tuple[str, ...]:
-    """Return ``command`` to be run in the stack's mount namespace."""
+    """Return a command line that runs ``command`` in the stack's mount namespace."""
     holder = site.processes.leader(MountNamespace.name)
     return ('nsenter', f'--mount=/proc/{holder}/ns/mnt', '--', *command)
 
 
 def ours(site: Site, path: str) -> Path:
-    """Return the directory of ours that is mounted at one of DIRECTORIES."""
+    """Return our directory that is mounted at one of DIRECTORIES."""
     return site.rundir.data / 'libvirt' / path.strip('/').replace('/', '-')
 
 
 class MountNamespace(Service):
     """The process that keeps the mount namespace of libvirt and nova-compute.
 
-    In it, libvirt's directories are ours, and on a machine with the hybrid
-    cgroup layout the cgroup2 mount is away: libvirt 9 cannot start an LXC
-    container beside it.
+    In it, libvirt's directories are ours. With the hybrid cgroup layout, the
+    cgroup2 mount is removed: libvirt 9 cannot start an LXC container beside it.
     """
 
     name = 'mount-namespace'

@@ -23,7 +23,7 @@ DATABASES = (
 
 
 def create(site: Site, name: str) -> None:
-    """Create one more database, for a part that not every stack has."""
+    """Create a further database, for an optional part."""
     with pymysql.connect(
             host='127.0.0.1', port=site.port('mariadb'), user='openstack',
             password=site.password) as connection:

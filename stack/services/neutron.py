@@ -95,15 +95,15 @@ def _agents(site: Site) -> dict[str, dict[str, object]]:
 
 
 def agents(site: Site, binary: str, host: str = '') -> list[dict[str, Any]]:
-    """Return what Neutron says about agents.
+    """Return the agents as Neutron reports them.
 
     :param host: only those of this host.
     """
     where = f'&host={host}' if host else ''
-    found: list[dict[str, Any]] = keystone.connect(site).get(
+    listed: list[dict[str, Any]] = keystone.connect(site).get(
         f'/v2.0/agents?binary={binary}{where}',
         endpoint_filter={'service_type': 'network'}).json()['agents']
-    return found
+    return listed
 
 
 def conf(site: Site) -> str:
@@ -112,7 +112,7 @@ def conf(site: Site) -> str:
 
 
 def dnsmasq_conf(site: Site) -> Path:
-    """Return the path of what dnsmasq is told beside what Neutron tells it."""
+    """Return the path of dnsmasq's options beyond those that Neutron sets."""
     return site.rundir.etc / 'neutron' / 'dnsmasq.conf'
 
 
@@ -152,7 +152,7 @@ class Neutron(WsgiService):
 
 
 class NeutronProcess(Service):
-    """A part of Neutron that talks by messages only."""
+    """A part of Neutron without an HTTP API, reached by messages."""
 
     def command(self) -> Sequence[str]:
         """Return the script's command line."""
@@ -161,18 +161,18 @@ class NeutronProcess(Service):
 
 
 class NeutronRpc(NeutronProcess):
-    """The part that the agents ask."""
+    """The part that answers the agents."""
 
     name = 'neutron-rpc-server'
     needs = ('neutron-schema', 'rabbitmq')
 
     def ready(self) -> bool:
-        """Whether it takes what agents send."""
+        """Whether it receives what agents send."""
         return rabbitmq.is_read(self.site, 'q-plugin')
 
 
 class NeutronAgent(NeutronProcess):
-    """A part that does what Neutron wants on this host."""
+    """A part that carries out on this host what Neutron decides."""
 
     needs: tuple[str, ...] = (
         'neutron', 'neutron-rpc-server', 'ports-up', 'catalogue')
@@ -189,10 +189,10 @@ class NeutronAgent(NeutronProcess):
     def ready(self) -> bool:
         """Whether it reported to Neutron since its start."""
         return any(
-            datetime.datetime.fromisoformat(each['heartbeat_timestamp'])
+            datetime.datetime.fromisoformat(agent['heartbeat_timestamp'])
             .replace(tzinfo=datetime.UTC) >= self._started.replace(
                 microsecond=0)
-            for each in agents(self.site, self.name))
+            for agent in agents(self.site, self.name))
 
 
 class OvsAgent(NeutronAgent):
@@ -208,7 +208,7 @@ class DhcpAgent(NeutronAgent):
 
 
 class Networks(Service):
-    """The network of the outside, which every user may use."""
+    """The external network, which every user may use."""
 
     name = 'networks'
     needs = ('neutron-openvswitch-agent', 'neutron-dhcp-agent')

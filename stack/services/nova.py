@@ -24,7 +24,7 @@ def configuration(site: Site) -> dict[str, dict[str, object]]:
         NOVA_RT if site.nova_rt else STOCK, site.nova_conf)
 
 
-# nova-rt-compute brings its own driver and wants none named.
+# nova-rt-compute has its own driver; the option must not name one.
 STOCK: ini.Sections = {'DEFAULT': {'compute_driver': 'libvirt.LibvirtDriver'}}
 NOVA_RT: ini.Sections = {
     'filter_scheduler': {
@@ -140,7 +140,7 @@ class NovaApi(WsgiService):
 
 
 class NovaProcess(Service):
-    """A part of Nova that talks by messages only."""
+    """A part of Nova without an HTTP API, reached by messages."""
 
     needs: tuple[str, ...] = ('nova-schema', 'rabbitmq')
 
@@ -161,8 +161,8 @@ class NovaProcess(Service):
         services = keystone.connect(self.site).get(
             f'/os-services?binary={self.binary}', **query)
         return bool(services.ok) and any(
-            one['state'] == 'up' and self._is_new(one['updated_at'])
-            for one in services.json()['services'])
+            service['state'] == 'up' and self._is_new(service['updated_at'])
+            for service in services.json()['services'])
 
     def _is_new(self, report: str | None) -> bool:
         if report is None:

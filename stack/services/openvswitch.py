@@ -55,7 +55,7 @@ def outside(site: Site, *command: str) -> tuple[str, ...]:
 
 
 class OvsDatabase(Service):
-    """The database with what is to be switched."""
+    """The database with the configuration of the switch."""
 
     name = 'ovsdb-server'
     needs = ('mount-namespace',)
@@ -83,7 +83,7 @@ class OvsDatabase(Service):
 
 
 class OpenVSwitch(Service):
-    """The process that switches."""
+    """The switch itself."""
 
     name = 'ovs-vswitchd'
     needs = ('ovsdb-server',)
@@ -117,5 +117,5 @@ class PortsUp(Service):
     needs = ('ovs-vswitchd',)
 
     def command(self) -> Sequence[str]:
-        """Return the command that does so at each change of a device."""
+        """Return the command that does so whenever a device changes."""
         return libvirt.inside(self.site, 'sh', '-c', KEEP_UP)

@@ -14,7 +14,7 @@ from stack.service import Site
 
 
 def is_read(site: Site, queue: str) -> bool:
-    """Whether somebody reads a queue; what is sent before is lost."""
+    """Whether a queue has a consumer; what is sent before is lost."""
     with amqp.Connection(
             host=f'127.0.0.1:{site.port("rabbitmq")}', userid='openstack',
             password=site.password) as connection:

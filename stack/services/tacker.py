@@ -71,7 +71,7 @@ class TackerSchema(Service):
 
 
 class TackerIdentity(Service):
-    """Tacker's user and address."""
+    """Tacker's user and endpoint."""
 
     name = 'tacker-identity'
     needs = ('catalogue',)
@@ -110,13 +110,13 @@ class TackerConductor(Service):
                 conf(self.site))
 
     def ready(self) -> bool:
-        """Whether it takes what tacker-server sends, in both versions."""
+        """Whether it receives what tacker-server sends, in both versions."""
         return all(rabbitmq.is_read(self.site, queue) for queue in (
             'TACKER_CONDUCTOR', 'TACKER_CONDUCTOR_V2'))
 
 
 class Vim(Service):
-    """This OpenStack, where Tacker puts VNFs unless told otherwise."""
+    """This OpenStack, as the default VIM for VNFs."""
 
     name = 'vim'
     needs = ('tacker-server', 'heat-api', 'heat-engine')

@@ -52,12 +52,12 @@ def test_a_nodes_agent_switches_in_the_kernel_and_knows_no_password_of_users(
 
 
 def test_pins_are_exact_and_leave_out_what_the_tree_has():
-    found = dict(pin.split('==') for pin in pins.pins(('nova-rt', 'pytest')))
-    assert found['nova'].startswith('34.')
+    versions = dict(pin.split('==') for pin in pins.pins(('nova-rt', 'pytest')))
+    assert versions['nova'].startswith('34.')
     # Of the extra that Nova asks of oslo.service.
-    assert 'cotyledon' in found
-    assert 'nova-rt' not in found
-    assert 'libvirt-python' not in found
+    assert 'cotyledon' in versions
+    assert 'nova-rt' not in versions
+    assert 'libvirt-python' not in versions
 
 
 def test_a_site_of_a_running_stack_knows_its_nodes(site):
@@ -67,11 +67,11 @@ def test_a_site_of_a_running_stack_knows_its_nodes(site):
 
 
 def test_the_distance_is_that_of_the_worst_pcpu():
-    told = {'instance-00000001': {
+    printed = {'instance-00000001': {
         'group': 'g', 'dialect': 'hcbs-multi', 'period_us': 200_000,
         'runtimes_us': [60_000, 0], 'pcpus': [0], 'policies': [[1, 10]],
         'shares': [0.29, 0.03]}}
-    found = containers.parse(json.dumps(told))['instance-00000001']
-    assert found.reserved == (0.3, 0)
-    assert found.farthest == pytest.approx(0.03)
-    assert found.policies == {(1, 10)}
+    container = containers.parse(json.dumps(printed))['instance-00000001']
+    assert container.reserved == (0.3, 0)
+    assert container.farthest == pytest.approx(0.03)
+    assert container.policies == {(1, 10)}

@@ -29,7 +29,7 @@ def ended(name, status, **more):
             {'test_id': name, 'test_status': status}]
 
 
-def told(name, status, what, text):
+def ended_with(name, status, what, text):
     return ended(name, status, test_id=name, file_name=what, eof=True,
                  file_bytes=text.encode(), mime_type='text/plain')
 
@@ -37,24 +37,24 @@ def told(name, status, what, text):
 def test_each_end_of_a_test_is_counted(convert):
     counts, cases = convert(
         *ended('a.T.test_1[id-x]', 'success'), *ended('a.T.test_2', 'success'),
-        *told('a.T.test_3', 'skip', 'reason', 'One host only.'),
-        *told('a.T.test_4', 'fail', 'traceback', 'Traceback\nError: no'))
+        *ended_with('a.T.test_3', 'skip', 'reason', 'One host only.'),
+        *ended_with('a.T.test_4', 'fail', 'traceback', 'Traceback\nError: no'))
     assert counts == {'passed': 2, 'skipped': 1, 'failed': 1}
-    assert [each.get('name') for each in cases] == [
+    assert [case.get('name') for case in cases] == [
         'test_1', 'test_2', 'test_3', 'test_4']
 
 
 def test_reasons_are_where_others_look_for_them(convert):
     _, (skipped, failed) = convert(
-        *told('T.test_3', 'skip', 'reason', 'One host only.'),
-        *told('T.test_4', 'fail', 'traceback', 'Traceback\nError: no'))
+        *ended_with('T.test_3', 'skip', 'reason', 'One host only.'),
+        *ended_with('T.test_4', 'fail', 'traceback', 'Traceback\nError: no'))
     assert skipped.find('skipped').get('message') == 'One host only.'
     assert failed.find('failure').get('message') == 'Error: no'
 
 
 def test_a_class_that_is_skipped_as_a_whole_is_named(convert):
     _, (case,) = convert(
-        *told('setUpClass (a.b.VnfTest)', 'skip', 'reason', 'No package.'))
+        *ended_with('setUpClass (a.b.VnfTest)', 'skip', 'reason', 'No package.'))
     assert (case.get('classname'), case.get('name')) == (
         'a.b.VnfTest', 'setUpClass')
 
@@ -62,6 +62,12 @@ def test_a_class_that_is_skipped_as_a_whole_is_named(convert):
 def test_a_test_that_never_ends_has_failed(convert):
     counts, _ = convert({'test_id': 'T.test', 'test_status': 'inprogress'})
     assert counts == {'failed': 1}
+
+
+def test_characters_that_xml_does_not_allow_are_dropped(convert):
+    _, (case,) = convert(
+        *ended_with('T.test', 'fail', 'traceback', 'Error: \x1b[31mno'))
+    assert case.find('failure').get('message') == 'Error: [31mno'
 
 
 def test_where_no_stack_can_be_the_reason_is_one_skip(tmp_path):

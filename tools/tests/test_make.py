@@ -26,6 +26,7 @@ class Tree:
         self.program('bin/python')
         self.program('.venv/bin/tox')
         self.program('.venv/bin/bindep')
+        self.program('.venv/bin/junitparser')
 
     def program(self, name, text='#!/bin/sh\n'):
         file = self.path / name
@@ -143,3 +144,10 @@ def test_clean_stops_what_runs_and_removes_the_rest(tree, running):
 
 def test_clean_needs_nothing_where_nothing_runs(tree):
     assert tree.run('make', 'clean').returncode == 0
+
+
+def test_a_package_that_an_older_environment_lacks_is_installed(tree):
+    (tree.path / '.venv/bin/junitparser').unlink()
+    tree.program('.venv/bin/pip', f'#!/bin/sh\necho "$*" > "{tree.calls}"\n')
+    assert tree.run('tools/prepare').returncode == 0
+    assert 'junitparser' in tree.calls.read_text()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/run-tests: background builds of kernels, interruption, running out of time."""
+"""tools/run-tests: background builds of kernels, interruption, running out of time, counts."""
 
 import importlib.machinery
 import importlib.util
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 
+import junitparser
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -81,6 +82,9 @@ def testing(tmp_path):
     (programs / 'tox').chmod(0o755)
     process = subprocess.Popen(
         (programs / 'python', tools / 'run-tests', 'unit'), cwd=tmp_path,
+        # The link is not in the virtual environment, so its packages are not found.
+        env={**os.environ, 'PYTHONPATH': str(
+            pathlib.Path(junitparser.__file__).parents[1])},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True)
     until((tmp_path / 'started').exists, 'tox runs')
@@ -133,3 +137,44 @@ def test_tests_that_are_out_of_time_clean_up(
     monkeypatch.setattr(subprocess.Popen, 'wait', out_of_time)
     assert run_tests.run('unit', 0) == 124
     assert (tmp_path / 'cleaned-up').exists()
+
+
+RESULTS = """<testsuites><testsuite name="pytest">
+<testcase name="passes"/>
+<testcase name="fails"><failure message="no"/></testcase>
+<testcase name="breaks"><error message="no"/></testcase>
+<testcase name="skips"><skipped message="No root."/></testcase>
+<testcase name="fails at its end"><skipped message="-"/><error message="no"/></testcase>
+</testsuite></testsuites>"""
+
+
+@pytest.fixture
+def counted(run_tests, tmp_path, monkeypatch):
+    """Counts and reasons of an environment that left this JUnit file, if any."""
+    def count(status, results=None):
+        monkeypatch.setattr(run_tests, 'JUNIT', tmp_path)
+        if results:
+            (tmp_path / 'unit.xml').write_text(results)
+        reasons = run_tests.Counter()
+        return run_tests.count('unit', status, reasons), reasons
+    return count
+
+
+def test_the_results_of_tests_are_counted(counted):
+    assert counted(1, RESULTS) == (
+        {'passed': 1, 'failed': 3, 'skipped': 1}, {'unit: No root.': 1})
+
+
+def test_results_without_an_outer_element_are_counted(counted):
+    results = '<testsuite name="kernel"><testcase name="passes"/></testsuite>'
+    assert counted(0, results) == ({'passed': 1}, {})
+
+
+def test_a_failure_of_pytest_itself_is_counted(counted):
+    results = '<testsuite name="pytest"><testcase name="passes"/></testsuite>'
+    assert counted(2, results) == ({'passed': 1, 'failed': 1}, {})
+
+
+@pytest.mark.parametrize(('status', 'outcome'), [(0, 'passed'), (1, 'failed')])
+def test_an_environment_without_results_is_one_test(counted, status, outcome):
+    assert counted(status) == ({outcome: 1}, {})

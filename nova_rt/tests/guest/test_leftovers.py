@@ -13,7 +13,7 @@ from nova_rt.tests.e2e import driver
 from nova_rt.tests.guest import full
 from stack import cloud as stack_cloud
 from stack import prerequisites
-from stack import procfs
+from stack import processes
 from stack import rundir
 from stack import service
 
@@ -24,8 +24,8 @@ NODES_DEVICE = pathlib.Path('/sys/class/net/tap-node-1')
 
 def names_of_qemu(site):
     """Return the command of each virtual machine of a stack."""
-    return [procfs.command(pid)[2] for pid in site.processes.marked()
-            if 'qemu-system' in ''.join(procfs.command(pid)[:1])]
+    return [processes.command_line(pid)[2] for pid in site.processes.marked()
+            if 'qemu-system' in ''.join(processes.command_line(pid)[:1])]
 
 
 @pytest.fixture

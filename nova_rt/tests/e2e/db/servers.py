@@ -10,10 +10,10 @@ import signal
 import socket
 import tempfile
 
+import psutil
 import sqlalchemy as sa
 
 from stack import processes
-from stack import procfs
 from stack import rundir
 from stack import service
 from stack.services import mariadb
@@ -227,10 +227,10 @@ def _programs() -> list[pathlib.Path]:
 
 
 def _children(parent: int) -> list[int]:
-    stats = [(each.pid, pathlib.Path(f'/proc/{each.pid}/stat').read_text())
-             for each in procfs.all_processes()]
-    return [pid for pid, text in stats
-            if int(text.rpartition(')')[2].split()[1]) == parent]
+    try:
+        return [child.pid for child in psutil.Process(parent).children()]
+    except psutil.NoSuchProcess:
+        return []
 
 
 def _known(user: str) -> bool:
