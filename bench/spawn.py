@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 import re
 import time
+from typing import Any
 
-from keystoneauth1 import session
+import openstack
 
 from bench import examples
 from bench import measure
@@ -26,8 +27,6 @@ PATIENCE = 60.0
 # Small, so that it fits beside the machine's other groups.
 WANTED = reservation.Reservation(4_000, 200_000, 1)
 _SPAWNED = re.compile(r'Took ([0-9.]+) seconds to spawn the instance')
-_COMPUTE = {'endpoint_filter': {'service_type': 'compute'},
-            'headers': {'OpenStack-API-Version': 'compute 2.100'}}
 
 
 def measurements(added: measure.Spread,
@@ -57,10 +56,11 @@ def _real() -> list[float]:
     cloud = Cloud(Site(rundir))
     cloud.up()
     try:
-        client = keystone.connect(cloud.site)
-        flavor = _flavor(client)
+        client = keystone.cloud(cloud.site)
+        flavor = _flavor(client.compute)
+        image = client.image.find_image('busybox', ignore_missing=False)
         for number in range(SERVERS):
-            _serve(client, f'bench{number}', flavor)
+            _serve(client.compute, image.id, f'bench{number}', flavor)
         log = (rundir.logs / 'nova-compute.log').read_text()
     finally:
         problems = cloud.down()
@@ -69,40 +69,25 @@ def _real() -> list[float]:
     return [float(seconds) for seconds in _SPAWNED.findall(log)]
 
 
-def _flavor(client: session.Session) -> str:
-    created = client.post('/flavors', json={'flavor': {
-        'name': 'bench', 'vcpus': WANTED.vcpus, 'ram': 64, 'disk': 1}},
-        **_COMPUTE).json()['flavor']['id']
-    client.post(f'/flavors/{created}/os-extra_specs', json={'extra_specs': {
+def _flavor(compute: Any) -> str:
+    flavor = compute.create_flavor(
+        name='bench', vcpus=WANTED.vcpus, ram=64, disk=1)
+    compute.create_flavor_extra_specs(flavor, {
         examples.RUNTIME: str(WANTED.runtime_us),
-        examples.PERIOD: str(WANTED.period_us)}}, **_COMPUTE)
-    return str(created)
+        examples.PERIOD: str(WANTED.period_us)})
+    return str(flavor.id)
 
 
-def _serve(client: session.Session, name: str, flavor: str) -> None:
+def _serve(compute: Any, image: str, name: str, flavor: str) -> None:
     """Create a server, wait until it is active, and delete it."""
-    images = client.get('/v2/images?name=busybox', endpoint_filter={
-        'service_type': 'image'}).json()['images']
-    server = client.post('/servers', json={'server': {
-        'name': name, 'flavorRef': flavor, 'imageRef': images[0]['id'],
-        'networks': 'none'}}, **_COMPUTE).json()['server']['id']
-    _wait(client, server, 'ACTIVE')
-    client.delete(f'/servers/{server}', **_COMPUTE)
-    _wait(client, server, '')
-
-
-def _wait(client: session.Session, server: str, status: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        answer = client.get(f'/servers/{server}', raise_exc=False, **_COMPUTE)
-        state = answer.json()['server']['status'] if answer.ok else ''
-        if state == status:
-            return
-        if state == 'ERROR':
-            raise StackError(
-                f'The server failed: {answer.json()["server"]["fault"]}')
-        time.sleep(0.2)
-    raise StackError(f'The server is {state} after {PATIENCE:.0f} s.')
+    server = compute.create_server(
+        name=name, flavor_id=flavor, image_id=image, networks='none')
+    try:
+        compute.wait_for_server(server, interval=0.2, wait=PATIENCE)
+        compute.delete_server(server)
+        compute.wait_for_delete(server, interval=0.2, wait=PATIENCE)
+    except openstack.exceptions.SDKException as exc:
+        raise StackError(f'Server {name} failed: {exc}') from None
 
 
 class _Fixtures(functional.CloudTestCase):

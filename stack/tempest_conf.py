@@ -52,9 +52,8 @@ def configuration(site: Site, folder: Path) -> dict[str, dict[str, object]]:
 
 def _images(site: Site) -> dict[str, str]:
     """Return the id of each image by its name."""
-    listed = keystone.connect(site).get(
-        '/v2/images', endpoint_filter={'service_type': 'image'}).json()
-    return {image['name']: image['id'] for image in listed['images']}
+    return {image.name: image.id
+            for image in keystone.cloud(site).image.images()}
 
 
 def _vnf(site: Site, folder: Path) -> dict[str, object]:
@@ -66,8 +65,7 @@ def _vnf(site: Site, folder: Path) -> dict[str, object]:
 
     path = folder / 'vnf.csar'
     packages.build('standard', path)
-    (network,) = keystone.connect(site).get(
-        f'/v2.0/networks?name={neutron.PHYSICAL}',
-        endpoint_filter={'service_type': 'network'}).json()['networks']
-    return {'vnf_package': os.fspath(path), 'vnf_network_id': network['id'],
+    network = keystone.cloud(site).network.find_network(
+        neutron.PHYSICAL, ignore_missing=False)
+    return {'vnf_package': os.fspath(path), 'vnf_network_id': network.id,
             'vnf_connection_point': 'VDU_RT_OUT'}

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compute service in a node, as the control plane sees it."""
 
-from typing import Any
 
 from stack.nodes.machine import Machine
 from stack.nodes.service import NodeService
@@ -23,13 +22,9 @@ class NodeCompute(NodeService):
     def ready(self) -> bool:
         """Whether it reports to the database, and is mapped to a cell."""
         host = self.machine.name
-        return (
-            any(service['state'] == 'up' for service in
-                self._get(f'/os-services?binary=nova-compute&host={host}')
-                ['services'])
-            and any(hypervisor['hypervisor_hostname'] == host for hypervisor in
-                    self._get('/os-hypervisors')['hypervisors']))
-
-    def _get(self, path: str) -> Any:
-        return keystone.connect(self.site).get(
-            path, endpoint_filter={'service_type': 'compute'}).json()
+        compute = keystone.cloud(self.site).compute
+        return any(
+            service.state == 'up' for service in
+            compute.services(binary='nova-compute', host=host)
+        ) and any(hypervisor.name == host
+                  for hypervisor in compute.hypervisors())

@@ -48,5 +48,5 @@ class NodeAgent(NodeService):
 
     def ready(self) -> bool:
         """Whether it reports to Neutron."""
-        return any(agent['alive'] for agent in neutron.agents(
-            self.site, neutron.OvsAgent.name, self.machine.name))
+        return any(agent.is_alive for agent in neutron.agents(
+            self.site, neutron.OvsAgent.name, host=self.machine.name))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 import shutil
 import sys
+from typing import Any
 
 from stack import ini
 from stack.image import build
@@ -76,16 +77,12 @@ class Images(Service):
 
     def start(self) -> None:
         """Upload the images as public raw images."""
-        client = keystone.connect(self.site)
-        image = {'service_type': 'image'}
+        images: Any = keystone.cloud(self.site).image
         for name in build.IMAGES:
-            created = client.post(
-                '/v2/images', endpoint_filter=image, json={
-                    'name': name, 'disk_format': 'raw', 'min_disk': 1,
-                    'container_format': 'bare', 'visibility': 'public'})
+            image = images.create_image(
+                name, disk_format='raw', container_format='bare', min_disk=1,
+                visibility='public')
             path = self.site.rundir.data / 'built-images' / f'{name}.raw'
             with path.open('rb') as content:
-                client.put(
-                    f'/v2/images/{created.json()["id"]}/file', data=content,
-                    endpoint_filter=image,
-                    headers={'Content-Type': 'application/octet-stream'})
+                image.data = content
+                image.upload(images)

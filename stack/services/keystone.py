@@ -3,10 +3,12 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from cryptography import fernet
 from keystoneauth1 import session
 from keystoneauth1.identity import v3
+import openstack
 
 from stack import ini
 from stack.service import Service
@@ -48,6 +50,11 @@ def connect(site: Site, user: str = 'admin') -> session.Session:
         auth_url=site.url('keystone', '/v3'), username=user,
         password=site.password, project_name=user,
         user_domain_name='Default', project_domain_name='Default'))
+
+
+def cloud(site: Site, user: str = 'admin') -> openstack.connection.Connection:
+    """Return the clients of all services, for a user of the stack."""
+    return openstack.connection.Connection(session=connect(site, user))
 
 
 def credentials(site: Site, user: str) -> dict[str, object]:
@@ -157,7 +164,8 @@ class Identity:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._client = connect(site)
+        # The SDK has version 2 as well; the stack has 3.
+        self._identity: Any = cloud(site).identity
 
     def create_service(
             self, kind: str, name: str, port: str, path: str) -> None:
@@ -166,51 +174,40 @@ class Identity:
         :param port: the name of its port.
         :param path: of its URL in the catalogue.
         """
-        project = self._found('project', 'service')
-        self.create_user(name, project, 'admin', 'service')
-        service = self._create('service', name=name, type=kind)
-        self._create(
-            'endpoint', service_id=service, interface='public',
-            region_id=REGION, url=self._site.url(port, path))
+        project = self._identity.find_project('service', ignore_missing=False)
+        self.create_user(name, project.id, 'admin', 'service')
+        service = self._identity.create_service(name=name, type=kind)
+        self._identity.create_endpoint(
+            service_id=service.id, interface='public', region_id=REGION,
+            url=self._site.url(port, path))
 
     def create_project(self, name: str) -> str:
         """Create a project and return its id."""
-        return self._create('project', name=name, domain_id='default')
+        project = self._identity.create_project(
+            name=name, domain_id='default')
+        return str(project.id)
 
     def create_user(self, name: str, project: str, *roles: str) -> None:
         """Create a user with roles in a project."""
-        user = self._create(
-            'user', name=name, password=self._site.password,
-            domain_id='default', default_project_id=project)
+        user = self._identity.create_user(
+            name=name, password=self._site.password, domain_id='default',
+            default_project_id=project)
         for role in roles:
-            self._grant(f'/projects/{project}', user, role)
+            self._identity.assign_project_role_to_user(
+                project, user, self._role(role))
 
     def create_role(self, name: str) -> None:
         """Create a role."""
-        self._create('role', name=name)
+        self._identity.create_role(name=name)
 
     def create_domain(self, name: str, administrator: str) -> None:
         """Create a domain and, in it, its administrator."""
-        domain = self._create('domain', name=name)
-        user = self._create(
-            'user', name=administrator, password=self._site.password,
-            domain_id=domain)
-        self._grant(f'/domains/{domain}', user, 'admin')
+        domain = self._identity.create_domain(name=name)
+        user = self._identity.create_user(
+            name=administrator, password=self._site.password,
+            domain_id=domain.id)
+        self._identity.assign_domain_role_to_user(
+            domain, user, self._role('admin'))
 
-    def _grant(self, where: str, user: str, role: str) -> None:
-        self._client.put(
-            f'{where}/users/{user}/roles/{self._found("role", role)}',
-            endpoint_filter=_IDENTITY)
-
-    def _found(self, kind: str, name: str) -> str:
-        answer = self._client.get(
-            f'/{kind}s?name={name}', endpoint_filter=_IDENTITY)
-        return str(answer.json()[f'{kind}s'][0]['id'])
-
-    def _create(self, kind: str, **body: str) -> str:
-        answer = self._client.post(
-            f'/{kind}s', json={kind: body}, endpoint_filter=_IDENTITY)
-        return str(answer.json()[kind]['id'])
-
-
-_IDENTITY = {'service_type': 'identity', 'version': 'v3'}
+    def _role(self, name: str) -> Any:
+        return self._identity.find_role(name, ignore_missing=False)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Neutron: ML2 with Open vSwitch, its API and the agents of one host."""
 
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
@@ -94,16 +95,14 @@ def _agents(site: Site) -> dict[str, dict[str, object]]:
     }
 
 
-def agents(site: Site, binary: str, host: str = '') -> list[dict[str, Any]]:
-    """Return the agents as Neutron reports them.
+def agents(site: Site, binary: str, **where: str) -> Iterator[Any]:
+    """Return openstacksdk's agents of a kind, as Neutron reports them.
 
-    :param host: only those of this host.
+    :param where: only those of this ``host``
     """
-    where = f'&host={host}' if host else ''
-    listed: list[dict[str, Any]] = keystone.connect(site).get(
-        f'/v2.0/agents?binary={binary}{where}',
-        endpoint_filter={'service_type': 'network'}).json()['agents']
-    return listed
+    agents: Iterator[Any] = keystone.cloud(site).network.agents(
+        binary=binary, **where)
+    return agents
 
 
 def conf(site: Site) -> str:
@@ -189,7 +188,7 @@ class NeutronAgent(NeutronProcess):
     def ready(self) -> bool:
         """Whether it reported to Neutron since its start."""
         return any(
-            datetime.datetime.fromisoformat(agent['heartbeat_timestamp'])
+            datetime.datetime.fromisoformat(agent.last_heartbeat_at)
             .replace(tzinfo=datetime.UTC) >= self._started.replace(
                 microsecond=0)
             for agent in agents(self.site, self.name))
@@ -215,21 +214,14 @@ class Networks(Service):
 
     def start(self) -> None:
         """Create it and its subnet, as the administrator."""
-        net = self._create(
-            'network', name=PHYSICAL, shared=True, **{
-                'router:external': True,
-                'provider:network_type': 'flat',
-                'provider:physical_network': PHYSICAL})
-        network = openvswitch.ADDRESS.rpartition('.')[0]
-        self._create(
-            'subnet', name=PHYSICAL, network_id=net, ip_version=4,
-            cidr=f'{network}.0/{openvswitch.PREFIX}',
+        client = keystone.cloud(self.site).network
+        network = client.create_network(
+            name=PHYSICAL, is_shared=True, is_router_external=True,
+            provider_network_type='flat', provider_physical_network=PHYSICAL)
+        prefix = openvswitch.ADDRESS.rpartition('.')[0]
+        client.create_subnet(
+            name=PHYSICAL, network_id=network.id, ip_version=4,
+            cidr=f'{prefix}.0/{openvswitch.PREFIX}',
             gateway_ip=openvswitch.ADDRESS,
             allocation_pools=[
-                {'start': f'{network}.10', 'end': f'{network}.250'}])
-
-    def _create(self, kind: str, **body: object) -> str:
-        answer = keystone.connect(self.site).post(
-            f'/v2.0/{kind}s', json={kind: body},
-            endpoint_filter={'service_type': 'network'})
-        return str(answer.json()[kind]['id'])
+                {'start': f'{prefix}.10', 'end': f'{prefix}.250'}])

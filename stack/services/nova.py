@@ -7,6 +7,8 @@ import datetime
 from pathlib import Path
 import sys
 
+import openstack
+
 from nova_rt.api import paste_ini
 from stack import ini
 from stack.service import Service
@@ -156,13 +158,13 @@ class NovaProcess(Service):
 
     def ready(self) -> bool:
         """Whether this process reported to the database that it is up."""
-        query = {'endpoint_filter': {'service_type': 'compute'},
-                 'raise_exc': False}
-        services = keystone.connect(self.site).get(
-            f'/os-services?binary={self.binary}', **query)
-        return bool(services.ok) and any(
-            service['state'] == 'up' and self._is_new(service['updated_at'])
-            for service in services.json()['services'])
+        try:
+            return any(
+                service.state == 'up' and self._is_new(service.updated_at)
+                for service in keystone.cloud(
+                    self.site).compute.services(binary=self.binary))
+        except openstack.exceptions.HttpException:
+            return False
 
     def _is_new(self, report: str | None) -> bool:
         if report is None:
@@ -206,7 +208,5 @@ class NovaCompute(NovaProcess):
 
     def ready(self) -> bool:
         """Whether its host can be chosen: registered, and mapped to a cell."""
-        return super().ready() and bool(keystone.connect(self.site).get(
-            '/os-hypervisors',
-            endpoint_filter={'service_type': 'compute'},
-        ).json()['hypervisors'])
+        return super().ready() and any(
+            keystone.cloud(self.site).compute.hypervisors())

@@ -43,11 +43,10 @@ class Scheduler(nova.NovaScheduler):
 
     def ready(self):
         """Whether it reported that it is up."""
-        services = keystone.connect(self.site).get(
-            f'/os-services?host={self.name}',
-            endpoint_filter={'service_type': 'compute'}).json()['services']
-        return any(each['state'] == 'up' and self._is_new(each['updated_at'])
-                   for each in services)
+        services = keystone.cloud(self.site).compute.services(host=self.name)
+        return any(
+            service.state == 'up' and self._is_new(service.updated_at)
+            for service in services)
 
     def decisions(self):
         """Return how often it has chosen hosts."""

@@ -47,10 +47,9 @@ class Compute(nova.NovaCompute):
 
     def ready(self) -> bool:
         """Whether the host can be chosen."""
-        return HOST in {each['hypervisor_hostname']
-                        for each in keystone.connect(self.site).get(
-            '/os-hypervisors', endpoint_filter={'service_type': 'compute'},
-        ).json()['hypervisors']}
+        return HOST in {
+            hypervisor.name for hypervisor in
+            keystone.cloud(self.site).compute.hypervisors()}
 
     def end(self, admin: client.Client) -> None:
         """Stop it, and let Nova forget the host."""
