@@ -11,9 +11,9 @@ from typing import Any
 
 from nova_rt import reservation
 from nova_rt import wording
-from tacker_rt import asked
-from tacker_rt import carriers
+from tacker_rt import locations
 from tacker_rt import problems
+from tacker_rt import request
 from tacker_rt import values
 
 AFFINITY = 'cpu_affinity'
@@ -34,7 +34,7 @@ def extra_specs(vdu: Mapping[str, Any], wrong: list[problems.Problem],
 
     :param wrong: takes what cannot be read
     """
-    content = carriers.at(vdu, carriers.ALLOCATION)
+    content = locations.at(vdu, locations.ALLOCATION)
     specs: dict[str, str | values.Input] = {}
     if not isinstance(content, dict):
         return specs
@@ -42,11 +42,11 @@ def extra_specs(vdu: Mapping[str, Any], wrong: list[problems.Problem],
         try:
             if key in EXTRA_SPECS:
                 specs[EXTRA_SPECS[key]] = _value(key, value)
-            elif not isinstance(key, str) or not carriers.is_ours(key):
+            elif not isinstance(key, str) or not locations.is_ours(key):
                 _refuse(key)
         except reservation.InvalidReservationError as error:
             wrong.append(problems.Problem(
-                (*carriers.ALLOCATION, key), str(error)))
+                (*locations.ALLOCATION, key), str(error)))
     return specs
 
 
@@ -82,17 +82,17 @@ def _refuse(key: Any) -> None:
 
 
 def size(vdu: Mapping[str, Any],
-         wrong: list[problems.Problem]) -> asked.Size | None:
+         wrong: list[problems.Problem]) -> request.Size | None:
     """Return the size of the VDU's own flavor, None without nfv_compute.
 
     :param wrong: takes what cannot be read, where it matters: a VDU that
         names a flavor has the size of that, and a VDU without cpu_allocation
         is none of ours
     """
-    if carriers.at(vdu, carriers.ALLOCATION) is None or (
-            carriers.at(vdu, ('properties', 'flavor'))):
+    if locations.at(vdu, locations.ALLOCATION) is None or (
+            locations.at(vdu, ('properties', 'flavor'))):
         return None
-    given = carriers.at(vdu, carriers.NFV_COMPUTE)
+    given = locations.at(vdu, locations.NFV_COMPUTE)
     found: dict[str, Any] = {}
     for key, name in (('num_cpus', 'vcpus'), ('mem_size', 'ram_mb'),
                       ('disk_size', 'disk_gb')):
@@ -102,8 +102,8 @@ def size(vdu: Mapping[str, Any],
             found[name] = _amount(key, given[key])
         except reservation.InvalidReservationError as error:
             wrong.append(problems.Problem(
-                (*carriers.NFV_COMPUTE, key), str(error)))
-    return asked.Size(**found)
+                (*locations.NFV_COMPUTE, key), str(error)))
+    return request.Size(**found)
 
 
 def _amount(key: str, value: Any) -> values.Number:
@@ -122,7 +122,7 @@ def _amount(key: str, value: Any) -> values.Number:
 
 
 def together(vdu: Mapping[str, Any],
-             wanted: asked.Asked) -> list[problems.Problem]:
+             wanted: request.VduRequest) -> list[problems.Problem]:
     """Return what is wrong with affinity, topology and the rest together."""
     specs = wanted.extra_specs
     if not specs:
@@ -144,7 +144,7 @@ def together(vdu: Mapping[str, Any],
     return _topology(wanted)
 
 
-def _topology(wanted: asked.Asked) -> list[problems.Problem]:
+def _topology(wanted: request.VduRequest) -> list[problems.Problem]:
     counts = [wanted.extra_specs.get(EXTRA_SPECS[key]) for key in _COUNTS]
     vcpus = wanted.size.vcpus if wanted.size else None
     if not isinstance(vcpus, int):
@@ -166,4 +166,4 @@ def _first(specs: Mapping[str, Any]) -> str:
 
 
 def _wrong(key: str, sentence: str) -> problems.Problem:
-    return problems.Problem((*carriers.ALLOCATION, key), sentence)
+    return problems.Problem((*locations.ALLOCATION, key), sentence)

@@ -13,12 +13,12 @@ import zlib
 import yaml
 
 from nova_rt import errors
-from tacker_rt import check
 from tacker_rt import document
 from tacker_rt import hot
 from tacker_rt import problems
 from tacker_rt import profile
 from tacker_rt import translate
+from tacker_rt import validation
 
 _YAML = ('.yaml', '.yml')
 _PACKAGES = ('.csar', '.zip')
@@ -152,7 +152,7 @@ def _reports(file: str, text: str) -> list[document.Report]:
         source = document.load(file, text)
     except document.UnreadableError as error:
         return [error.report]
-    _, wrong = check.check(source.content)
+    _, wrong = validation.validate(source.content)
     reports = [*source.twice(), *map(source.report, wrong)]
     return sorted(reports, key=lambda each: each.line)
 
@@ -166,7 +166,7 @@ def _translate(arguments: argparse.Namespace) -> int:
     try:
         templates = translate.translate(
             source, name, arguments.form, _inputs(arguments.input))
-    except problems.InvalidDescriptor as error:
+    except problems.InvalidDescriptorError as error:
         for each in error.problems:
             print(source.report(each), file=sys.stderr)
         return 1

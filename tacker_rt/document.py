@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from nova_rt import errors
-from tacker_rt import pasted
+from tacker_rt import indentation
 from tacker_rt import problems
 
 _MERGE = '<<'
@@ -78,12 +78,12 @@ def load(file: str, text: str) -> Document:
 
     :raises UnreadableError: if it is none
     """
-    restored = pasted.restored(text)
+    restored = indentation.restore(text)
     given = text if restored is None else restored
     try:
         loaded = _load(file, given)
     except UnreadableError:
-        shorter = pasted.without_ellipses(given)
+        shorter = indentation.remove_ellipses(given)
         if shorter == given:
             raise
         loaded = dataclasses.replace(_load(file, shorter), as_is=False)

@@ -12,7 +12,7 @@ import enum
 from typing import Any
 
 from nova_rt import reservation
-from tacker_rt import asked
+from tacker_rt import request
 from tacker_rt import values
 
 SERVER = 'OS::Nova::Server'
@@ -27,14 +27,14 @@ class Form(enum.StrEnum):
     FLAVOR = 'flavor'
 
 
-def hints(wanted: asked.Asked) -> dict[str, Any]:
+def hints(wanted: request.VduRequest) -> dict[str, Any]:
     """Return the scheduler hints of the VDU's server."""
     if wanted.in_flavor:
         return {}
     return {name: _parameter(value) for name, value in wanted.times.items()}
 
 
-def flavor(wanted: asked.Asked, form: Form) -> dict[str, Any] | None:
+def flavor(wanted: request.VduRequest, form: Form) -> dict[str, Any] | None:
     """Return the properties of the VDU's own flavor, None if it needs none.
 
     Extra specs are text: Nova takes nothing else.
@@ -50,13 +50,13 @@ def flavor(wanted: asked.Asked, form: Form) -> dict[str, Any] | None:
     return {**properties, 'extra_specs': specs} if specs else properties
 
 
-def extra_specs(wanted: asked.Asked) -> dict[str, Any]:
+def extra_specs(wanted: request.VduRequest) -> dict[str, Any]:
     """Return the reservation as extra specs of a flavor."""
     return {reservation.EXTRA_SPEC_PREFIX + name: _text(value)
             for name, value in wanted.times.items()}
 
 
-def inputs(wanted: asked.Asked) -> set[str]:
+def inputs(wanted: request.VduRequest) -> set[str]:
     """Return the names of the inputs that a VDU's reservation comes from."""
     given = [*wanted.times.values(), *wanted.extra_specs.values()]
     if wanted.size:

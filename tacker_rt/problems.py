@@ -22,7 +22,7 @@ class Problem:
         return dataclasses.replace(self, path=path + self.path)
 
 
-class InvalidDescriptor(reservation.InvalidReservationError):
+class InvalidDescriptorError(reservation.InvalidReservationError):
     """A descriptor that asks for what cannot be, or unreadably."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:

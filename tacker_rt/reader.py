@@ -13,29 +13,29 @@ from nova_rt import reservation
 from nova_rt import spelling
 from nova_rt import wording
 from tacker_rt import allocation
-from tacker_rt import asked
-from tacker_rt import carriers
+from tacker_rt import locations
 from tacker_rt import problems
+from tacker_rt import request
 from tacker_rt import values
 
 _CHECKS: Mapping[str, Callable[[str, int], None]] = {
     reservation.RUNTIME: reservation.check_runtime,
     reservation.PERIOD: reservation.check_period}
 _FLAVOR = ('properties', 'flavor')
-_CAPABILITY_NAME = (*carriers.CAPABILITIES, 'properties',
+_CAPABILITY_NAME = (*locations.CAPABILITIES, 'properties',
                     'requested_additional_capability_name')
-_VCPUS = (*carriers.VIRTUAL_COMPUTE, 'virtual_cpu', 'num_virtual_cpu')
+_VCPUS = (*locations.VIRTUAL_COMPUTE, 'virtual_cpu', 'num_virtual_cpu')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Found:
     path: problems.Path
     value: values.Number
-    kind: carriers.Kind
+    kind: locations.Kind
 
 
 def read(vdu: Mapping[str, Any],
-         ) -> tuple[asked.Asked, list[problems.Problem]]:
+         ) -> tuple[request.VduRequest, list[problems.Problem]]:
     """Return what a node template asks for, and all that is wrong with it.
 
     A node template that is no VDU asks for nothing. While there are
@@ -43,18 +43,18 @@ def read(vdu: Mapping[str, Any],
 
     :param vdu: the node template as YAML gives it
     """
-    known = {each.path: each for each in carriers.carriers(vdu)}
-    wrong = list(carriers.strays(vdu, known))
+    known = {each.path: each for each in locations.locations(vdu)}
+    wrong = list(locations.strays(vdu, known))
     found: dict[str, list[_Found]] = {name: [] for name in reservation.HINTS}
-    for carrier in known.values():
-        _collect(carrier, found, wrong)
+    for location in known.values():
+        _collect(location, found, wrong)
     times = {name: _agreed(name, each, wrong)
              for name, each in found.items() if each}
-    wanted = asked.Asked(
+    wanted = request.VduRequest(
         runtime_us=times.get(reservation.RUNTIME),
         period_us=times.get(reservation.PERIOD),
         in_flavor=bool(times) and all(
-            each.kind is carriers.Kind.EXTRA_SPECS
+            each.kind is locations.Kind.EXTRA_SPECS
             for some in found.values() for each in some),
         extra_specs=allocation.extra_specs(vdu, wrong),
         flavor=_flavor(vdu), size=allocation.size(vdu, wrong))
@@ -64,32 +64,32 @@ def read(vdu: Mapping[str, Any],
     return wanted, wrong
 
 
-def checked(vdu: Mapping[str, Any], path: problems.Path = ()) -> asked.Asked:
+def read_valid(vdu: Mapping[str, Any], path: problems.Path = ()) -> request.VduRequest:
     """Return what a node template asks for.
 
     :param path: of the node template, for the sentences
-    :raises tacker_rt.problems.InvalidDescriptor: if anything is wrong with it
+    :raises tacker_rt.problems.InvalidDescriptorError: if anything is wrong with it
     """
     wanted, wrong = read(vdu)
     if wrong:
-        raise problems.InvalidDescriptor(each.below(path) for each in wrong)
+        raise problems.InvalidDescriptorError(each.below(path) for each in wrong)
     return wanted
 
 
-def _collect(carrier: carriers.Carrier, found: dict[str, list[_Found]],
+def _collect(location: locations.Location, found: dict[str, list[_Found]],
              wrong: list[problems.Problem]) -> None:
-    """Add what a carrier gives to what was found."""
-    if not isinstance(carrier.content, dict):
-        if isinstance(carrier.content, str) and (
-                carrier.kind is carriers.Kind.EXTRA_SPECS
-                and carriers.mentions(carrier.content)):
+    """Add what a location gives to what was found."""
+    if not isinstance(location.content, dict):
+        if isinstance(location.content, str) and (
+                location.kind is locations.Kind.EXTRA_SPECS
+                and locations.mentions(location.content)):
             wrong.append(problems.Problem(
-                carrier.path, 'This is no JSON or YAML map of extra specs.'))
+                location.path, 'This is no JSON or YAML map of extra specs.'))
         return
     prefix = (reservation.EXTRA_SPEC_PREFIX
-              if carrier.kind is carriers.Kind.EXTRA_SPECS else '')
-    for key, value in carrier.content.items():
-        path = (*carrier.path, key)
+              if location.kind is locations.Kind.EXTRA_SPECS else '')
+    for key, value in location.content.items():
+        path = (*location.path, key)
         if not isinstance(key, str):
             continue
         try:
@@ -97,7 +97,7 @@ def _collect(carrier: carriers.Carrier, found: dict[str, list[_Found]],
                     key.removeprefix(prefix) in reservation.HINTS):
                 name = key.removeprefix(prefix)
                 found[name].append(_Found(
-                    path, _time(name, value), carrier.kind))
+                    path, _time(name, value), location.kind))
             elif prefix:
                 spelling.check_extra_spec_names([key])
             else:
@@ -147,7 +147,7 @@ def _shown(value: values.Number) -> str:
 def _flavor(vdu: Mapping[str, Any]) -> str | None:
     """Return the flavor that a VDU names, in a legacy way or in Tacker's."""
     for path in (_FLAVOR, _CAPABILITY_NAME):
-        name = carriers.at(vdu, path)
+        name = locations.at(vdu, path)
         if isinstance(name, str) and name:
             return name
         if values.input_of(name):
@@ -155,7 +155,7 @@ def _flavor(vdu: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _together(vdu: Mapping[str, Any], wanted: asked.Asked,
+def _together(vdu: Mapping[str, Any], wanted: request.VduRequest,
               found: Mapping[str, list[_Found]]) -> list[problems.Problem]:
     """Return what is wrong with runtime and period together."""
     if not wanted.times:
@@ -177,9 +177,9 @@ def _together(vdu: Mapping[str, Any], wanted: asked.Asked,
     return []
 
 
-def _vcpus(vdu: Mapping[str, Any], wanted: asked.Asked) -> int:
+def _vcpus(vdu: Mapping[str, Any], wanted: request.VduRequest) -> int:
     """Return the number of vCPUs, 1 if it is not known here."""
     if wanted.size and isinstance(wanted.size.vcpus, int):
         return wanted.size.vcpus
-    given = carriers.at(vdu, _VCPUS)
+    given = locations.at(vdu, _VCPUS)
     return given if isinstance(given, int) and given > 0 else 1

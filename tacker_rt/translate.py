@@ -13,13 +13,13 @@ from typing import Any
 import yaml
 
 from nova_rt import errors
-from tacker_rt import asked
-from tacker_rt import check
-from tacker_rt import complete
+from tacker_rt import completion
 from tacker_rt import document
 from tacker_rt import hot
 from tacker_rt import problems
 from tacker_rt import profile
+from tacker_rt import request
+from tacker_rt import validation
 
 VERSION = 'tosca_definitions_version'
 _VDU = 'tosca.nodes.nfv.VDU.Tacker'
@@ -36,23 +36,23 @@ def translate(source: document.Document, name: str, form: hot.Form,
 
     :param name: of the main template; heat-translator names the others
     :param given: values of inputs
-    :raises tacker_rt.problems.InvalidDescriptor: if its reservations are wrong
+    :raises tacker_rt.problems.InvalidDescriptorError: if its reservations are wrong
     :raises UntranslatableError: if something else is
     """
-    wanted, wrong = check.check(source.content)
+    wanted, wrong = validation.validate(source.content)
     if wrong:
-        raise problems.InvalidDescriptor(wrong)
-    nodes = (source.content.get(check.TOPOLOGY) or {}).get(
-        check.TEMPLATES) or {}
+        raise problems.InvalidDescriptorError(wrong)
+    nodes = (source.content.get(validation.TOPOLOGY) or {}).get(
+        validation.TEMPLATES) or {}
     templates = _by_heat_translator(source, name, form, given)
-    complete.complete(name, templates, nodes)
-    lost = [problems.Problem((check.TOPOLOGY, check.TEMPLATES, vdu), (
+    completion.complete(name, templates, nodes)
+    lost = [problems.Problem((validation.TOPOLOGY, validation.TEMPLATES, vdu), (
         'This asks for a reservation, but does not become a server: give it '
         f'a type such as {_VDU}.'))
         for vdu, each in wanted.items() if each.times
         and not _carries(vdu, each, templates, nodes)]
     if lost:
-        raise problems.InvalidDescriptor(lost)
+        raise problems.InvalidDescriptorError(lost)
     return templates
 
 
@@ -73,7 +73,7 @@ def _by_heat_translator(source: document.Document, name: str, form: hot.Form,
                 parsed, dict(given)).translate_to_yaml_files_dict(name)
         templates = {each: yaml.safe_load(text)
                      for each, text in texts.items()}
-    except problems.InvalidDescriptor:
+    except problems.InvalidDescriptorError:
         raise
     # Neither library says which errors it raises for bad input.
     except Exception as error:
@@ -139,7 +139,7 @@ def _reasons(error: Exception, content: Mapping[str, Any]) -> str:
     return '\n'.join(said)
 
 
-def _carries(vdu: str, wanted: asked.Asked, templates: Templates,
+def _carries(vdu: str, wanted: request.VduRequest, templates: Templates,
              nodes: Mapping[str, Any]) -> bool:
     """Return whether a VDU became servers, all with its reservation."""
     hints, specs = hot.hints(wanted), hot.extra_specs(wanted)

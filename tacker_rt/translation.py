@@ -18,10 +18,10 @@ from translator.hot.tosca.etsi_nfv import tosca_nfv_vdu_compute
 from translator.hot.tosca.etsi_nfv import tosca_policies_nfv_scalingaspects
 import yaml
 
-from tacker_rt import asked
 from tacker_rt import hot
-from tacker_rt import nested
+from tacker_rt import nested_templates
 from tacker_rt import reader
+from tacker_rt import request
 
 form: contextvars.ContextVar[hot.Form] = contextvars.ContextVar(
     'form', default=hot.Form.HINTS)
@@ -44,16 +44,16 @@ yaml.add_representer(Text, lambda dumper, text: dumper.represent_scalar(
 class Reserving(hot_resource.HotResource):
     """What both kinds of VDU have in common; comes before a class of theirs."""
 
-    _wanted: asked.Asked | None = None
+    _wanted: request.VduRequest | None = None
 
-    def wanted(self) -> asked.Asked:
+    def wanted(self) -> request.VduRequest:
         """Return what the VDU asks for, read once.
 
-        :raises tacker_rt.problems.InvalidDescriptor: if that cannot be
+        :raises tacker_rt.problems.InvalidDescriptorError: if that cannot be
         """
         if self._wanted is None:
             node = self.nodetemplate
-            self._wanted = reader.checked(
+            self._wanted = reader.read_valid(
                 described(node),
                 ('topology_template', 'node_templates', node.name))
         return self._wanted
@@ -130,7 +130,7 @@ class Scaling(tosca_policies_scaling.ToscaAutoscaling):
         """Move resources into a template of their own."""
         inputs = _inputs(resources)
         resources = super().handle_properties(resources)
-        nested.pass_inputs(resources, self.nested_template, inputs)
+        nested_templates.pass_inputs(resources, self.nested_template, inputs)
         return resources
 
 
@@ -143,7 +143,7 @@ class ScalingAspects(
         inputs = _inputs(resources)
         resources = super().handle_properties(resources)
         for templates in self.multi_nested_templates.values():
-            nested.pass_inputs(resources, templates, inputs)
+            nested_templates.pass_inputs(resources, templates, inputs)
         return resources
 
 
@@ -240,7 +240,7 @@ def _quoted(properties: dict[str, Any]) -> dict[str, Any]:
     return {**properties, 'extra_specs': quoted} if specs else properties
 
 
-def _reserve(properties: dict[str, Any], wanted: asked.Asked) -> None:
+def _reserve(properties: dict[str, Any], wanted: request.VduRequest) -> None:
     """Add extra specs to those of the flavor that stock translation makes."""
     specs = properties.get('extra_specs') or {}
     if isinstance(specs, str):

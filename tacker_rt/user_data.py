@@ -23,7 +23,7 @@ from typing import Any
 import yaml
 
 from nova_rt import reservation
-from tacker_rt import carry
+from tacker_rt import template_hints
 
 # Tacker reports what this process prints: not what its libraries warn of.
 with contextlib.redirect_stderr(io.StringIO()):
@@ -60,10 +60,10 @@ def _with_reservations(
     template = yaml.safe_load(fields.get('template', '{}'))
     files = {name: yaml.safe_load(content)
              for name, content in fields.get('files', {}).items()}
-    served = carry.into(
-        [template, *files.values()], wanted, carry.nodes(topology))
+    served = template_hints.add_hints(
+        [template, *files.values()], wanted, template_hints.nodes(topology))
     if 'files' in fields:
-        carry.refuse_missing(wanted, served)
+        template_hints.refuse_missing(wanted, served)
         fields['files'] = {name: yaml.safe_dump(content)
                            for name, content in files.items()}
         _keep(fields, wanted, inst)
@@ -80,8 +80,8 @@ def _topology(vnfd_id: str, flavour_id: str, csar_dir: str) -> dict[str, Any]:
 
 
 def _wanted(topology: dict[str, Any], req: dict[str, Any],
-            inst: dict[str, Any]) -> dict[str, carry.Hints]:
-    return carry.reservations(
+            inst: dict[str, Any]) -> dict[str, template_hints.Hints]:
+    return template_hints.reservations(
         topology, req.get('additionalParams') or {}, _kept(inst))
 
 
@@ -90,14 +90,14 @@ def _instantiated(inst: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _kept(inst: dict[str, Any]) -> dict[str, carry.Hints]:
+def _kept(inst: dict[str, Any]) -> dict[str, template_hints.Hints]:
     """Return the reservations that the last operation kept."""
     metadata = _instantiated(inst).get('metadata') or {}
-    found: dict[str, carry.Hints] = (metadata.get('nfv') or {}).get(KEPT) or {}
+    found: dict[str, template_hints.Hints] = (metadata.get('nfv') or {}).get(KEPT) or {}
     return found
 
 
-def _keep(fields: Fields, wanted: dict[str, carry.Hints],
+def _keep(fields: Fields, wanted: dict[str, template_hints.Hints],
           inst: dict[str, Any]) -> None:
     """Keep what is wanted now, and of VDUs that had more before, nothing.
 

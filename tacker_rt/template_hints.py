@@ -28,13 +28,13 @@ def reservations(topology: Mapping[str, Any], given: Mapping[str, Any],
     :param topology: the topology template of the deployment flavour
     :param given: values of inputs, by name, in this request
     :param stored: what this function returned at instantiation
-    :raises tacker_rt.problems.InvalidDescriptor: if a VDU asks for what
+    :raises tacker_rt.problems.InvalidDescriptorError: if a VDU asks for what
         cannot be, or an input has no value
     """
     found = {}
     for name, node in (topology.get('node_templates') or {}).items():
         path = ('topology_template', 'node_templates', name)
-        wanted = reader.checked(node, path)
+        wanted = reader.read_valid(node, path)
         times = {key: _value(value, topology, given,
                              stored.get(name, {}).get(key))
                  for key, value in wanted.times.items()}
@@ -52,7 +52,7 @@ def _value(value: values.Number, topology: Mapping[str, Any],
     for known in (given.get(value.name), stored, definition.get('default')):
         if known is not None:
             return reservation.parse_number(value.name, known)
-    raise problems.InvalidDescriptor([problems.Problem((), (
+    raise problems.InvalidDescriptorError([problems.Problem((), (
         f'The input {wording.shown(value.name)} has no value: give it in '
         'additionalParams, or a default in the VNFD.'))])
 
@@ -64,7 +64,7 @@ def _check(times: Hints, path: problems.Path) -> None:
         if found.runtime_us is not None and found.period_us is not None:
             reservation.Reservation(found.runtime_us, found.period_us, 1)
     except reservation.InvalidReservationError as error:
-        raise problems.InvalidDescriptor(
+        raise problems.InvalidDescriptorError(
             [problems.Problem(path, str(error))]) from error
 
 
@@ -73,13 +73,13 @@ def nodes(topology: Mapping[str, Any]) -> Collection[str]:
     return topology.get('node_templates') or {}
 
 
-def into(templates: Iterable[Any], wanted: Mapping[str, Hints],
+def add_hints(templates: Iterable[Any], wanted: Mapping[str, Hints],
          others: Collection[str]) -> set[str]:
     """Add hints to the servers in templates, and return the VDUs served.
 
     :param templates: Heat templates as YAML gives them; changed in place
     :param others: the names of all nodes
-    :raises tacker_rt.problems.InvalidDescriptor: if a template gives other
+    :raises tacker_rt.problems.InvalidDescriptorError: if a template gives other
         hints, or gives them so that none can be added
     """
     served = set()
@@ -87,23 +87,23 @@ def into(templates: Iterable[Any], wanted: Mapping[str, Hints],
         if not isinstance(template, dict):
             continue
         for vdu, server in hot.servers(template, wanted, others):
-            _add(vdu, server, wanted[vdu])
+            _add_to_server(vdu, server, wanted[vdu])
             served.add(vdu)
     return served
 
 
-def _add(vdu: str, server: dict[str, Any], wanted: Hints) -> None:
+def _add_to_server(vdu: str, server: dict[str, Any], wanted: Hints) -> None:
     properties = server.setdefault('properties', {})
     hints = properties.get(hot.HINTS) or {}
     path = ('resources', vdu, 'properties', hot.HINTS)
     if not isinstance(hints, dict) or any(
             str(key).startswith(('get_', 'map_', 'yaql')) for key in hints):
-        raise problems.InvalidDescriptor([problems.Problem(path, (
+        raise problems.InvalidDescriptorError([problems.Problem(path, (
             'The VNFD asks for a reservation, which cannot be added to '
             'hints that are computed: write them out.'))])
     for name, value in wanted.items():
         if name in hints and str(hints[name]) != str(value):
-            raise problems.InvalidDescriptor([problems.Problem(path, (
+            raise problems.InvalidDescriptorError([problems.Problem(path, (
                 f'{name} is {wording.shown(hints[name])} here and '
                 f'{value} in the VNFD: give it once.'))])
     properties[hot.HINTS] = {**hints, **wanted}
@@ -112,11 +112,11 @@ def _add(vdu: str, server: dict[str, Any], wanted: Hints) -> None:
 def refuse_missing(wanted: Mapping[str, Hints], served: set[str]) -> None:
     """Refuse a VDU with a reservation that is no server in any template.
 
-    :raises tacker_rt.problems.InvalidDescriptor: if there is one
+    :raises tacker_rt.problems.InvalidDescriptorError: if there is one
     """
     missing = [vdu for vdu in wanted if vdu not in served]
     if missing:
-        raise problems.InvalidDescriptor(problems.Problem(
+        raise problems.InvalidDescriptorError(problems.Problem(
             ('topology_template', 'node_templates', vdu), (
                 'This VDU asks for a reservation, but the base HOT of the '
                 f'package has no {hot.SERVER} of this name.'))

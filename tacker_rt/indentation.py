@@ -21,7 +21,7 @@ _OF_NODES = (_TYPE, _CAPABILITIES, 'requirements', 'artifacts', 'interfaces')
 _INDENT = '  '
 
 
-def without_ellipses(text: str) -> str:
+def remove_ellipses(text: str) -> str:
     """Return a text without the dots that stand for what was left out.
 
     At the start of a line they end a document of YAML; elsewhere they are
@@ -30,7 +30,7 @@ def without_ellipses(text: str) -> str:
     return _ELLIPSIS.sub('', text)
 
 
-def restored(text: str) -> str | None:
+def restore(text: str) -> str | None:
     """Return a descriptor with its indentation, None if it has not lost it.
 
     Lines stay where they are.

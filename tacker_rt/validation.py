@@ -8,10 +8,10 @@ from typing import Any
 
 from nova_rt import reservation
 from nova_rt import wording
-from tacker_rt import asked
-from tacker_rt import carriers
+from tacker_rt import locations
 from tacker_rt import problems
 from tacker_rt import reader
+from tacker_rt import request
 from tacker_rt import values
 
 TOPOLOGY = 'topology_template'
@@ -22,7 +22,7 @@ _TYPES = '_types'
 _FREE = (INPUTS, 'outputs', 'dsl_definitions', 'metadata')
 
 
-def check(content: Any) -> tuple[dict[str, asked.Asked],
+def validate(content: Any) -> tuple[dict[str, request.VduRequest],
                                  list[problems.Problem]]:
     """Return what the VDUs of a descriptor ask for, and what is wrong.
 
@@ -58,8 +58,8 @@ def _shape(content: Any) -> Iterator[problems.Problem]:
     topology = content.get(TOPOLOGY)
     for path, value in (
             ((TOPOLOGY,), topology),
-            ((TOPOLOGY, TEMPLATES), carriers.at(topology, (TEMPLATES,))),
-            ((TOPOLOGY, INPUTS), carriers.at(topology, (INPUTS,)))):
+            ((TOPOLOGY, TEMPLATES), locations.at(topology, (TEMPLATES,))),
+            ((TOPOLOGY, INPUTS), locations.at(topology, (INPUTS,)))):
         if value is not None and not isinstance(value, dict):
             yield problems.Problem(path, 'This must be a map.')
 
@@ -74,10 +74,10 @@ def _elsewhere(content: Mapping[str, Any], path: problems.Path,
 
 
 def _strays(value: Any, path: problems.Path) -> Iterator[problems.Problem]:
-    return (each.below(path) for each in carriers.strays(value, {}))
+    return (each.below(path) for each in locations.strays(value, {}))
 
 
-def _inputs(wanted: asked.Asked,
+def _inputs(wanted: request.VduRequest,
             inputs: Mapping[str, Any]) -> list[problems.Problem]:
     """Return what is wrong with the inputs that a VDU takes values from."""
     known: dict[str, int] = {}

@@ -23,7 +23,7 @@ class Size:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Asked:
+class VduRequest:
     """What one VDU asks for.
 
     :ivar runtime_us: of the reservation in µs, None if only a flavor says it

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tacker_rt import hot
-from tacker_rt import nested
+from tacker_rt import nested_templates
 
 _SOFTWARE = ('OS::Heat::SoftwareDeployment',
              'OS::Heat::SoftwareDeploymentGroup')
@@ -44,7 +44,7 @@ def complete(main: str, templates: dict[str, dict[str, Any]],
 
 def _keep_parameters(template: dict[str, Any]) -> None:
     """Keep the parameters that are used: others would be asked for."""
-    used = nested.parameters([template.get('resources') or {},
+    used = nested_templates.parameters([template.get('resources') or {},
                               template.get('outputs') or {}])
     kept = {name: declared for name, declared
             in (template.get('parameters') or {}).items() if name in used}
@@ -88,7 +88,7 @@ def _hand_on(vdu: str, nested_name: str, node: Mapping[str, Any],
     """Let the image of a nested server be a parameter of the stack."""
     for resource in main['resources'].values():
         scaled = (resource.get('properties') or {}).get('resource') or {}
-        if resource['type'] == nested.GROUP and (
+        if resource['type'] == nested_templates.GROUP and (
                 scaled.get('type') == nested_name):
             scaled.setdefault('properties', {})[_parameter(vdu)] = {
                 'get_param': _parameter(vdu)}
@@ -100,6 +100,6 @@ def _complete_groups(template: Mapping[str, Any]) -> None:
     """Start groups, whose size Tacker would fill in, with the smallest."""
     for resource in (template.get('resources') or {}).values():
         properties = resource.get('properties') or {}
-        if (resource['type'] == nested.GROUP
+        if (resource['type'] == nested_templates.GROUP
                 and properties.get('desired_capacity') == 'DESIRED_CAPACITY'):
             properties['desired_capacity'] = properties.get('min_size', 1)

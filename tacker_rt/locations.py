@@ -37,7 +37,7 @@ _STRAY = (
 
 
 class Kind(enum.Enum):
-    """How the keys of a carrier are to be understood."""
+    """How the keys of a location are to be understood."""
 
     ALLOCATION = 'allocation'
     HINTS = 'hints'
@@ -45,7 +45,7 @@ class Kind(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Carrier:
+class Location:
     """A map in which a reservation can stand; not a map if miswritten."""
 
     path: problems.Path
@@ -53,19 +53,19 @@ class Carrier:
     content: Any
 
 
-def carriers(vdu: Mapping[str, Any]) -> Iterator[Carrier]:
-    """Yield the carriers that a node template has."""
-    yield from _carrier(vdu, ALLOCATION, Kind.ALLOCATION)
-    yield from _carrier(vdu, REQUIREMENTS, Kind.HINTS)
+def locations(vdu: Mapping[str, Any]) -> Iterator[Location]:
+    """Yield the locations that a node template has."""
+    yield from _location(vdu, ALLOCATION, Kind.ALLOCATION)
+    yield from _location(vdu, REQUIREMENTS, Kind.HINTS)
     capabilities = at(vdu, CAPABILITIES)
     if isinstance(capabilities, dict):
         for key in capabilities:
-            yield from _carrier(
+            yield from _location(
                 vdu, (*CAPABILITIES, key, PARAMETERS), Kind.HINTS)
-    yield from _carrier(vdu, HINTS, Kind.HINTS)
+    yield from _location(vdu, HINTS, Kind.HINTS)
     content = at(vdu, EXTRA_SPECS)
     if content is not None:
-        yield Carrier(EXTRA_SPECS, Kind.EXTRA_SPECS, _loaded(content))
+        yield Location(EXTRA_SPECS, Kind.EXTRA_SPECS, _loaded(content))
 
 
 def at(document: Any, path: problems.Path) -> Any:
@@ -77,22 +77,22 @@ def at(document: Any, path: problems.Path) -> Any:
     return document
 
 
-def strays(vdu: Any, known: Mapping[problems.Path, Carrier],
+def strays(vdu: Any, known: Mapping[problems.Path, Location],
            ) -> Iterator[problems.Problem]:
     """Yield names of ours that stand where nothing would read them.
 
-    :param known: the carriers, by path
+    :param known: the locations, by path
     """
     # An anchor may be used many times, or in itself.
     seen: set[int] = set()
     left: list[tuple[Any, problems.Path]] = [(vdu, ())]
     while left:
         value, path = left.pop()
-        carrier = known.get(path)
-        if carrier and (carrier.kind is Kind.EXTRA_SPECS
-                        or isinstance(carrier.content, dict)):
+        location = known.get(path)
+        if location and (location.kind is Kind.EXTRA_SPECS
+                        or isinstance(location.content, dict)):
             continue
-        if isinstance(value, str) and carrier and mentions(value):
+        if isinstance(value, str) and location and mentions(value):
             yield problems.Problem(
                 path, f'This must be a map, with {reservation.RUNTIME} and '
                 f'{reservation.PERIOD} as keys of their own.')
@@ -121,11 +121,11 @@ def mentions(text: str) -> bool:
     return any(name in text for name in reservation.HINTS)
 
 
-def _carrier(vdu: Mapping[str, Any], path: problems.Path, kind: Kind,
-             ) -> Iterator[Carrier]:
+def _location(vdu: Mapping[str, Any], path: problems.Path, kind: Kind,
+             ) -> Iterator[Location]:
     content = at(vdu, path)
     if content is not None:
-        yield Carrier(path, kind, content)
+        yield Location(path, kind, content)
 
 
 def _loaded(content: Any) -> Any:
