@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``nfv_compute`` says beside a reservation, in the words of Nova.
+"""What ``nfv_compute`` gives besides a reservation, in Nova's terms.
 
 Sizes become a flavor; affinity and topology its extra specs (OpenStack paper,
 section 5.1; ``hw:`` extra specs of Nova's libvirt driver).
@@ -32,7 +32,7 @@ def extra_specs(vdu: Mapping[str, Any], wrong: list[problems.Problem],
                 ) -> dict[str, str | values.Input]:
     """Return affinity and topology as extra specs of a flavor.
 
-    :param wrong: takes what cannot be read
+    :param wrong: problems are appended here
     """
     content = locations.at(vdu, locations.ALLOCATION)
     specs: dict[str, str | values.Input] = {}
@@ -44,9 +44,9 @@ def extra_specs(vdu: Mapping[str, Any], wrong: list[problems.Problem],
                 specs[EXTRA_SPECS[key]] = _value(key, value)
             elif not isinstance(key, str) or not locations.is_ours(key):
                 _refuse(key)
-        except reservation.InvalidReservationError as error:
+        except reservation.InvalidReservationError as exc:
             wrong.append(problems.Problem(
-                (*locations.ALLOCATION, key), str(error)))
+                (*locations.ALLOCATION, key), str(exc)))
     return specs
 
 
@@ -59,9 +59,9 @@ def _value(key: str, value: Any) -> str | values.Input:
             raise reservation.InvalidReservationError(
                 f'{key} is {count}: give at least 1.')
         return str(count)
-    given = values.input_of(value)
-    if given:
-        return given
+    source = values.input_of(value)
+    if source:
+        return source
     if value not in _CHOICES[key]:
         raise reservation.InvalidReservationError(
             f'{key} is {wording.shown(value)}: give one of '
@@ -72,7 +72,7 @@ def _value(key: str, value: Any) -> str | values.Input:
 def _refuse(key: Any) -> None:
     if not isinstance(key, str):
         raise reservation.InvalidReservationError(
-            f'{wording.shown(key)} is no name: give one of '
+            f'{wording.shown(key)} is not a name: give one of '
             f'{", ".join(_KEYS)}.')
     close = difflib.get_close_matches(key[:64], _KEYS, n=1)
     raise reservation.InvalidReservationError(
@@ -83,27 +83,28 @@ def _refuse(key: Any) -> None:
 
 def size(vdu: Mapping[str, Any],
          wrong: list[problems.Problem]) -> request.Size | None:
-    """Return the size of the VDU's own flavor, None without nfv_compute.
+    """Return the size of the VDU's own flavor, None if it needs none.
 
-    :param wrong: takes what cannot be read, where it matters: a VDU that
-        names a flavor has the size of that, and a VDU without cpu_allocation
-        is none of ours
+    A VDU that names a flavor has the size of that flavor; one without
+    cpu_allocation is left to the stock translation.
+
+    :param wrong: problems are appended here
     """
     if locations.at(vdu, locations.ALLOCATION) is None or (
             locations.at(vdu, ('properties', 'flavor'))):
         return None
-    given = locations.at(vdu, locations.NFV_COMPUTE)
-    found: dict[str, Any] = {}
+    compute = locations.at(vdu, locations.NFV_COMPUTE)
+    sizes: dict[str, Any] = {}
     for key, name in (('num_cpus', 'vcpus'), ('mem_size', 'ram_mb'),
                       ('disk_size', 'disk_gb')):
-        if given.get(key) is None:
+        if compute.get(key) is None:
             continue
         try:
-            found[name] = _amount(key, given[key])
-        except reservation.InvalidReservationError as error:
+            sizes[name] = _amount(key, compute[key])
+        except reservation.InvalidReservationError as exc:
             wrong.append(problems.Problem(
-                (*locations.NFV_COMPUTE, key), str(error)))
-    return request.Size(**found)
+                (*locations.NFV_COMPUTE, key), str(exc)))
+    return request.Size(**sizes)
 
 
 def _amount(key: str, value: Any) -> values.Number:
@@ -121,25 +122,25 @@ def _amount(key: str, value: Any) -> values.Number:
     return values.size(key, value, unit)
 
 
-def together(vdu: Mapping[str, Any],
+def check_together(vdu: Mapping[str, Any],
              wanted: request.VduRequest) -> list[problems.Problem]:
-    """Return what is wrong with affinity, topology and the rest together."""
+    """Return the problems of affinity and topology combined with the rest."""
     specs = wanted.extra_specs
     if not specs:
         return []
     dedicated = specs.get(EXTRA_SPECS[AFFINITY]) == DEDICATED
     if wanted.flavor:
         return [_wrong(_first(specs), (
-            f'The flavor {wording.shown(wanted.flavor)} decides this: '
-            'remove it, or the flavor.'))]
+            f'The flavor {wording.shown(wanted.flavor)} already sets this: '
+            'remove this, or the flavor.'))]
     if wanted.times and dedicated:
         return [_wrong(AFFINITY, (
-            'Dedicated pCPUs are whole ones, of which nothing is left to '
-            f'reserve: remove it, or {" and ".join(wanted.times)}.'))]
+            'A dedicated pCPU leaves no room for a reservation: remove '
+            f'this, or {" and ".join(wanted.times)}.'))]
     if EXTRA_SPECS[THREADS] in specs and not dedicated and not isinstance(
             specs.get(EXTRA_SPECS[AFFINITY]), values.Input):
         return [_wrong(THREADS, (
-            f'Nova allocates threads of dedicated pCPUs only: remove it, or '
+            f'Nova allocates threads of dedicated pCPUs only: remove this, or '
             f'give {AFFINITY}: {DEDICATED}.'))]
     return _topology(wanted)
 
@@ -157,8 +158,8 @@ def _topology(wanted: request.VduRequest) -> list[problems.Problem]:
     if product == vcpus:
         return []
     return [_wrong(_COUNTS[0], (
-        f'{" x ".join(str(count) for count in counts)} are {product} vCPUs, '
-        f'but num_cpus is {vcpus}.'))]
+        f'{" x ".join(str(count) for count in counts)} makes {product} vCPUs, '
+        f'but num_cpus is {vcpus}: make them equal.'))]
 
 
 def _first(specs: Mapping[str, Any]) -> str:

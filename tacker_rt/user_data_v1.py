@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """User data for Tacker's version 1 API.
 
-Version 1 looks for the file of a class in the package at every operation, so
-a package brings one, such as ``UserData/rt.py``::
+Version 1 looks for the file of the class in the package at every operation, so
+a package contains one, such as ``UserData/rt.py``::
 
   from tacker_rt.user_data_v1 import UserData  # noqa: F401
 
-Tacker takes parameters from it, and afterwards deploys the base template that
-it has passed. The reservations are added to the servers in that one. Nested
+Tacker takes parameters from it, then deploys the base template that it passed
+to the class. The reservations are added to the servers in that template. Nested
 templates are passed as copies: a server there must give the hints itself.
 """
 
@@ -28,7 +28,7 @@ BASE = 'heat_template'
 class UserData(abstract_user_data.AbstractUserData):
     """Flavors, images and networks as in Tacker's samples; reservations too.
 
-    Scaling and healing keep the template, and need no more.
+    Scaling and healing keep the template and need nothing else.
     """
 
     @staticmethod
@@ -36,8 +36,8 @@ class UserData(abstract_user_data.AbstractUserData):
                     inst_req_info: Any, grant_info: Any = None) -> dict[str, Any]:
         """Return the stack's parameters, and put hints into its template.
 
-        :raises tacker_rt.problems.InvalidDescriptorError: if a VDU asks for what
-            cannot be, or its server is nested and lacks the hints
+        :raises tacker_rt.problems.InvalidDescriptorError: if a VDU asks for
+            an invalid reservation, or its server is nested and lacks the hints
         """
         _add_reservations(base_hot_dict, vnfd_dict,
                           inst_req_info.additional_params or {})
@@ -61,13 +61,13 @@ def _add_reservations(templates: dict[str, Any], vnfd: dict[str, Any],
     served = template_hints.add_hints([templates[BASE]], wanted, nodes)
     for name, template in templates.items():
         if name != BASE:
-            served |= _given_by(template, wanted, nodes)
+            served |= _check_nested(template, wanted, nodes)
     template_hints.refuse_missing(wanted, served)
 
 
-def _given_by(template: dict[str, Any], wanted: dict[str, template_hints.Hints],
+def _check_nested(template: dict[str, Any], wanted: dict[str, template_hints.Hints],
               nodes: Collection[str]) -> set[str]:
-    """Return the VDUs that a nested template serves; each as it should."""
+    """Return the VDUs with servers in a nested template; check their hints."""
     served = set()
     for vdu, server in hot.servers(template, wanted, nodes):
         complete = copy.deepcopy(server)
@@ -77,7 +77,7 @@ def _given_by(template: dict[str, Any], wanted: dict[str, template_hints.Hints],
                 f'{name}: {value}' for name, value in wanted[vdu].items())
             raise problems.InvalidDescriptorError([problems.Problem(
                 ('resources', vdu, 'properties', hot.HINTS), (
-                    'Version 1 of Tacker lets no nested template be changed: '
+                    'Version 1 of Tacker cannot change nested templates: '
                     f'write {hints} here.'))])
         served.add(vdu)
     return served

@@ -116,7 +116,7 @@ def test_a_mistyped_name_is_told_the_right_one(make, name, meant):
 @pytest.mark.parametrize('name', ['cpu.rt_policy', 'cpu.rt_priority'])
 def test_what_only_a_flavor_can_say_is_told_so(name):
     _, wrong = reader.read(requirements({**AS_TEXT, name: 'fifo'}))
-    assert f'only a flavor can say it, as hw:{name}' in wrong[0].sentence
+    assert f'only a flavor can set it, as hw:{name}' in wrong[0].sentence
 
 
 @pytest.mark.parametrize(('value', 'said'), [
@@ -169,7 +169,7 @@ def test_a_text_in_place_of_a_map_is_refused(vdu):
 
 
 def test_extra_specs_that_cannot_be_read_are_refused():
-    assert 'no JSON or YAML map' in refused(
+    assert 'not a JSON or YAML map' in refused(
         extra_specs('{"hw:cpu.rt_runtime_us": '))[1]
 
 
@@ -189,14 +189,14 @@ def test_affinity_and_topology_become_extra_specs_of_nova():
 
 
 @pytest.mark.parametrize(('allocation', 'said'), [
-    ({**TIMES, 'cpu_affinity': 'dedicated'}, 'nothing is left to reserve'),
+    ({**TIMES, 'cpu_affinity': 'dedicated'}, 'leaves no room for a reservation'),
     ({'thread_allocation': 'prefer'}, 'give cpu_affinity: dedicated'),
     ({'cpu_affinity': 'pinned'}, 'give one of shared, dedicated'),
     ({'cpu_afinity': 'shared'}, 'did you mean cpu_affinity?'),
     ({'sockets': 0}, 'There is no'), ({'core_count': 0}, 'at least 1'),
-    ({7: 1}, 'is no name'),
+    ({7: 1}, 'is not a name'),
     ({'socket_count': 1, 'core_count': 3, 'thread_count': 1},
-     '1 x 3 x 1 are 3 vCPUs, but num_cpus is 4')])
+     '1 x 3 x 1 makes 3 vCPUs, but num_cpus is 4')])
 def test_affinity_and_topology_that_cannot_be_are_refused(allocation, said):
     assert said in refused(legacy(allocation, num_cpus=4))[1]
 
@@ -204,7 +204,7 @@ def test_affinity_and_topology_that_cannot_be_are_refused(allocation, said):
 def test_affinity_beside_a_flavor_is_refused():
     vdu = {**legacy({'cpu_affinity': 'shared'}),
            'properties': {'flavor': 'rt1'}}
-    assert "flavor 'rt1' decides this" in refused(vdu)[1]
+    assert "flavor 'rt1' already sets this" in refused(vdu)[1]
 
 
 @pytest.mark.parametrize(('given', 'expected'), [

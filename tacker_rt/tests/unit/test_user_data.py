@@ -137,7 +137,7 @@ def test_hints_that_the_package_has_already_are_kept(tmp_path):
 
 @pytest.mark.parametrize(('given', 'sentence'), [
     ({'cpu.rt_runtime_us': 1000}, 'give it once'),
-    ({'get_param': 'hints'}, 'write them out')])
+    ({'get_param': 'hints'}, 'write the hints out')])
 def test_hints_of_the_package_that_clash_are_refused(
         tmp_path, given, sentence):
     csar_dir = package('standard', tmp_path)
