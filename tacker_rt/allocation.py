@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``nfv_compute`` says beside a reservation, in the words of Nova.
+"""What ``nfv_compute`` gives besides a reservation, in Nova's terms.
 
 Sizes become a flavor; affinity and topology its extra specs (OpenStack paper,
 section 5.1; ``hw:`` extra specs of Nova's libvirt driver).
@@ -11,9 +11,9 @@ from typing import Any
 
 from nova_rt import reservation
 from nova_rt import wording
-from tacker_rt import asked
-from tacker_rt import carriers
+from tacker_rt import locations
 from tacker_rt import problems
+from tacker_rt import request
 from tacker_rt import values
 
 AFFINITY = 'cpu_affinity'
@@ -32,9 +32,9 @@ def extra_specs(vdu: Mapping[str, Any], wrong: list[problems.Problem],
                 ) -> dict[str, str | values.Input]:
     """Return affinity and topology as extra specs of a flavor.
 
-    :param wrong: takes what cannot be read
+    :param wrong: problems are appended here
     """
-    content = carriers.at(vdu, carriers.ALLOCATION)
+    content = locations.at(vdu, locations.ALLOCATION)
     specs: dict[str, str | values.Input] = {}
     if not isinstance(content, dict):
         return specs
@@ -42,11 +42,11 @@ def extra_specs(vdu: Mapping[str, Any], wrong: list[problems.Problem],
         try:
             if key in EXTRA_SPECS:
                 specs[EXTRA_SPECS[key]] = _value(key, value)
-            elif not isinstance(key, str) or not carriers.is_ours(key):
+            elif not isinstance(key, str) or not locations.is_ours(key):
                 _refuse(key)
-        except reservation.InvalidReservationError as error:
+        except reservation.InvalidReservationError as exc:
             wrong.append(problems.Problem(
-                (*carriers.ALLOCATION, key), str(error)))
+                (*locations.ALLOCATION, key), str(exc)))
     return specs
 
 
@@ -59,9 +59,9 @@ def _value(key: str, value: Any) -> str | values.Input:
             raise reservation.InvalidReservationError(
                 f'{key} is {count}: give at least 1.')
         return str(count)
-    given = values.input_of(value)
-    if given:
-        return given
+    source = values.input_of(value)
+    if source:
+        return source
     if value not in _CHOICES[key]:
         raise reservation.InvalidReservationError(
             f'{key} is {wording.shown(value)}: give one of '
@@ -72,7 +72,7 @@ def _value(key: str, value: Any) -> str | values.Input:
 def _refuse(key: Any) -> None:
     if not isinstance(key, str):
         raise reservation.InvalidReservationError(
-            f'{wording.shown(key)} is no name: give one of '
+            f'{wording.shown(key)} is not a name: give one of '
             f'{", ".join(_KEYS)}.')
     close = difflib.get_close_matches(key[:64], _KEYS, n=1)
     raise reservation.InvalidReservationError(
@@ -82,28 +82,29 @@ def _refuse(key: Any) -> None:
 
 
 def size(vdu: Mapping[str, Any],
-         wrong: list[problems.Problem]) -> asked.Size | None:
-    """Return the size of the VDU's own flavor, None without nfv_compute.
+         wrong: list[problems.Problem]) -> request.Size | None:
+    """Return the size of the VDU's own flavor, None if it needs none.
 
-    :param wrong: takes what cannot be read, where it matters: a VDU that
-        names a flavor has the size of that, and a VDU without cpu_allocation
-        is none of ours
+    A VDU that names a flavor has the size of that flavor; one without
+    cpu_allocation is left to the stock translation.
+
+    :param wrong: problems are appended here
     """
-    if carriers.at(vdu, carriers.ALLOCATION) is None or (
-            carriers.at(vdu, ('properties', 'flavor'))):
+    if locations.at(vdu, locations.ALLOCATION) is None or (
+            locations.at(vdu, ('properties', 'flavor'))):
         return None
-    given = carriers.at(vdu, carriers.NFV_COMPUTE)
-    found: dict[str, Any] = {}
+    compute = locations.at(vdu, locations.NFV_COMPUTE)
+    sizes: dict[str, Any] = {}
     for key, name in (('num_cpus', 'vcpus'), ('mem_size', 'ram_mb'),
                       ('disk_size', 'disk_gb')):
-        if given.get(key) is None:
+        if compute.get(key) is None:
             continue
         try:
-            found[name] = _amount(key, given[key])
-        except reservation.InvalidReservationError as error:
+            sizes[name] = _amount(key, compute[key])
+        except reservation.InvalidReservationError as exc:
             wrong.append(problems.Problem(
-                (*carriers.NFV_COMPUTE, key), str(error)))
-    return asked.Size(**found)
+                (*locations.NFV_COMPUTE, key), str(exc)))
+    return request.Size(**sizes)
 
 
 def _amount(key: str, value: Any) -> values.Number:
@@ -121,30 +122,30 @@ def _amount(key: str, value: Any) -> values.Number:
     return values.size(key, value, unit)
 
 
-def together(vdu: Mapping[str, Any],
-             wanted: asked.Asked) -> list[problems.Problem]:
-    """Return what is wrong with affinity, topology and the rest together."""
+def check_together(vdu: Mapping[str, Any],
+             wanted: request.VduRequest) -> list[problems.Problem]:
+    """Return the problems of affinity and topology combined with the rest."""
     specs = wanted.extra_specs
     if not specs:
         return []
     dedicated = specs.get(EXTRA_SPECS[AFFINITY]) == DEDICATED
     if wanted.flavor:
         return [_wrong(_first(specs), (
-            f'The flavor {wording.shown(wanted.flavor)} decides this: '
-            'remove it, or the flavor.'))]
+            f'The flavor {wording.shown(wanted.flavor)} already sets this: '
+            'remove this, or the flavor.'))]
     if wanted.times and dedicated:
         return [_wrong(AFFINITY, (
-            'Dedicated pCPUs are whole ones, of which nothing is left to '
-            f'reserve: remove it, or {" and ".join(wanted.times)}.'))]
+            'A dedicated pCPU leaves no room for a reservation: remove '
+            f'this, or {" and ".join(wanted.times)}.'))]
     if EXTRA_SPECS[THREADS] in specs and not dedicated and not isinstance(
             specs.get(EXTRA_SPECS[AFFINITY]), values.Input):
         return [_wrong(THREADS, (
-            f'Nova allocates threads of dedicated pCPUs only: remove it, or '
+            f'Nova allocates threads of dedicated pCPUs only: remove this, or '
             f'give {AFFINITY}: {DEDICATED}.'))]
     return _topology(wanted)
 
 
-def _topology(wanted: asked.Asked) -> list[problems.Problem]:
+def _topology(wanted: request.VduRequest) -> list[problems.Problem]:
     counts = [wanted.extra_specs.get(EXTRA_SPECS[key]) for key in _COUNTS]
     vcpus = wanted.size.vcpus if wanted.size else None
     if not isinstance(vcpus, int):
@@ -157,8 +158,8 @@ def _topology(wanted: asked.Asked) -> list[problems.Problem]:
     if product == vcpus:
         return []
     return [_wrong(_COUNTS[0], (
-        f'{" x ".join(str(count) for count in counts)} are {product} vCPUs, '
-        f'but num_cpus is {vcpus}.'))]
+        f'{" x ".join(str(count) for count in counts)} makes {product} vCPUs, '
+        f'but num_cpus is {vcpus}: make them equal.'))]
 
 
 def _first(specs: Mapping[str, Any]) -> str:
@@ -166,4 +167,4 @@ def _first(specs: Mapping[str, Any]) -> str:
 
 
 def _wrong(key: str, sentence: str) -> problems.Problem:
-    return problems.Problem((*carriers.ALLOCATION, key), sentence)
+    return problems.Problem((*locations.ALLOCATION, key), sentence)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tacker-rt: descriptors with reservations, checked and translated."""
+"""tacker-rt: check and translate descriptors with reservations."""
 
 import argparse
 from collections.abc import Iterator
@@ -13,39 +13,39 @@ import zlib
 import yaml
 
 from nova_rt import errors
-from tacker_rt import check
 from tacker_rt import document
 from tacker_rt import hot
 from tacker_rt import problems
 from tacker_rt import profile
 from tacker_rt import translate
+from tacker_rt import validation
 
 _YAML = ('.yaml', '.yml')
 _PACKAGES = ('.csar', '.zip')
 
 
 class RefusedError(errors.NovaRTError):
-    """A request that cannot be done; the message is a sentence."""
+    """A command that cannot be carried out; the message is a sentence."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the console script and return its exit status.
 
-    0 if all is well, 1 if a descriptor is wrong, 2 if the question is.
+    0 on success, 1 if a descriptor is invalid, 2 if the command line is.
     """
     arguments = _parser().parse_args(argv)
     try:
         status: int = arguments.run(arguments)
-    except RefusedError as error:
-        return _said(error, 2)
-    except document.UnreadableError as error:
-        return _said(error, 1)
-    except OSError as error:
-        return _said(f'{error.filename}: {error.strerror}.', 2)
+    except RefusedError as exc:
+        return _fail(exc, 2)
+    except document.UnreadableError as exc:
+        return _fail(exc, 1)
+    except OSError as exc:
+        return _fail(f'{exc.filename}: {exc.strerror}.', 2)
     return status
 
 
-def _said(sentence: Any, status: int) -> int:
+def _fail(sentence: Any, status: int) -> int:
     print(f'tacker-rt: {sentence}', file=sys.stderr)
     return status
 
@@ -55,8 +55,8 @@ def _parser() -> argparse.ArgumentParser:
         prog='tacker-rt', description=__doc__, allow_abbrev=False)
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
     validate = commands.add_parser(
-        'validate', help='tell all that is wrong with reservations',
-        description='Tell all that is wrong with the reservations of '
+        'validate', help='report all problems with reservations',
+        description='Report all problems with the reservations in '
         'descriptors: file, line, and what to write instead.')
     validate.add_argument(
         'paths', nargs='+', metavar='FILE',
@@ -64,9 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     validate.set_defaults(run=_validate)
     _add_translate(commands.add_parser(
         'translate', help='write a descriptor as a Heat template',
-        description='Write a descriptor as a Heat template that can be run, '
-        'by heat-translator. A descriptor without '
-        f'{translate.VERSION} is taken for one of {profile.VERSION}.'))
+        description='Write a descriptor as a Heat template ready to run, '
+        'using heat-translator. A descriptor without '
+        f'{translate.VERSION} is read as {profile.VERSION}.'))
     types = commands.add_parser(
         'types', help='print the types for a template to import')
     types.set_defaults(run=_types)
@@ -77,7 +77,7 @@ def _add_translate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('path', metavar='FILE', help='a descriptor')
     parser.add_argument(
         '-o', '--output', metavar='FILE', help='where to write the template; '
-        'nested ones are written beside it')
+        'nested templates are written next to it')
     parser.add_argument(
         '--form', type=hot.Form, choices=list(hot.Form),
         default=hot.Form.HINTS, help='write reservations as scheduler hints '
@@ -97,24 +97,25 @@ def _types(_: argparse.Namespace) -> int:
 def _validate(arguments: argparse.Namespace) -> int:
     reports = []
     for path in arguments.paths:
-        found = list(_files(Path(path)))
-        if not found:
-            raise RefusedError(f'{path} holds no descriptor: give a file, or a VNF '
-                          'package with Definitions.')
-        reports += [each for file, text in found
-                    for each in _reports(file, text)]
-    for each in reports:
-        print(each)
+        files = list(_files(Path(path)))
+        if not files:
+            raise RefusedError(
+                f'{path} contains no descriptor: give a file, or a VNF '
+                'package with Definitions.')
+        reports += [report for file, text in files
+                    for report in _reports(file, text)]
+    for report in reports:
+        print(report)
     return 1 if reports else 0
 
 
 def _files(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the descriptors that a path holds."""
+    """Yield the name and text of each descriptor at a path."""
     if path.is_dir():
-        for each in sorted(path.glob('Definitions/*')) or sorted(
+        for file in sorted(path.glob('Definitions/*')) or sorted(
                 path.glob('*')):
-            if each.suffix in _YAML:
-                yield str(each), _text(each.read_bytes(), str(each))
+            if file.suffix in _YAML:
+                yield str(file), _text(file.read_bytes(), str(file))
     elif path.suffix in _PACKAGES:
         yield from _packed(path)
     else:
@@ -126,52 +127,52 @@ def _packed(path: Path) -> Iterator[tuple[str, str]]:
         with zipfile.ZipFile(path) as package:
             names = [name for name in package.namelist()
                      if name.endswith(_YAML)]
-            # SOL004 has them there, or the one at the root.
+            # SOL004: in Definitions, or a single file at the root.
             for name in ([name for name in names if 'Definitions' in name]
                          or [name for name in names if '/' not in name]):
-                file = f'{path}/{name}'
-                yield file, _text(package.read(name), file)
+                member = f'{path}/{name}'
+                yield member, _text(package.read(name), member)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError,
-            RuntimeError) as error:
-        raise RefusedError(f'{path} is no package that can be read: '
-                      f'{error}.') from error
+            RuntimeError) as exc:
+        raise RefusedError(
+            f'{path} is not a readable package: {exc}.') from exc
 
 
 def _text(content: bytes, file: str) -> str:
     try:
         return content.decode()
-    except UnicodeDecodeError as error:
-        line = content[:error.start].count(b'\n') + 1
+    except UnicodeDecodeError as exc:
+        line = content[:exc.start].count(b'\n') + 1
         raise document.UnreadableError(document.Report(
-            file, line, 'This is no text in UTF-8.')) from error
+            file, line, 'This is not UTF-8 text.')) from exc
 
 
 def _reports(file: str, text: str) -> list[document.Report]:
-    """Return all that is wrong with a descriptor, by line."""
+    """Return all problems of a descriptor, ordered by line."""
     try:
         source = document.load(file, text)
-    except document.UnreadableError as error:
-        return [error.report]
-    _, wrong = check.check(source.content)
-    reports = [*source.twice(), *map(source.report, wrong)]
-    return sorted(reports, key=lambda each: each.line)
+    except document.UnreadableError as exc:
+        return [exc.report]
+    _, wrong = validation.validate(source.content)
+    reports = [*source.duplicates(), *map(source.report, wrong)]
+    return sorted(reports, key=lambda report: report.line)
 
 
 def _translate(arguments: argparse.Namespace) -> int:
     source = _source(Path(arguments.path))
-    twice = list(source.twice())
-    if twice:
-        raise document.UnreadableError(twice[0])
+    duplicates = list(source.duplicates())
+    if duplicates:
+        raise document.UnreadableError(duplicates[0])
     name = Path(arguments.output or 'stdout.yaml').name
     try:
         templates = translate.translate(
             source, name, arguments.form, _inputs(arguments.input))
-    except problems.InvalidDescriptor as error:
-        for each in error.problems:
-            print(source.report(each), file=sys.stderr)
+    except problems.InvalidDescriptorError as exc:
+        for problem in exc.problems:
+            print(source.report(problem), file=sys.stderr)
         return 1
-    except translate.UntranslatableError as error:
-        for line in str(error).splitlines():
+    except translate.UntranslatableError as exc:
+        for line in str(exc).splitlines():
             print(f'{arguments.path}: {line}', file=sys.stderr)
         return 1
     _write(templates, name, arguments.output)
@@ -180,21 +181,23 @@ def _translate(arguments: argparse.Namespace) -> int:
 
 def _source(path: Path) -> document.Document:
     if path.is_dir() or path.suffix in _PACKAGES:
-        raise RefusedError(f'{path} is a package: name a descriptor in it, such '
-                      'as Definitions/df_simple.yaml.')
+        raise RefusedError(
+            f'{path} is a package: name a descriptor in it, such as '
+            'Definitions/df_simple.yaml.')
     source = document.load(str(path), _text(path.read_bytes(), str(path)))
     if source.restored:
-        print(f'{path}: the indentation is lost, and was restored.',
+        print(f'{path}: the indentation was lost and has been restored.',
               file=sys.stderr)
     return source
 
 
 def _inputs(given: list[str]) -> dict[str, Any]:
     values = {}
-    for each in given:
-        name, equals, value = each.partition('=')
+    for argument in given:
+        name, equals, value = argument.partition('=')
         if not (name and equals):
-            raise RefusedError(f'--input {each} has no value: give NAME=VALUE.')
+            raise RefusedError(
+                f'--input {argument} has no value: give NAME=VALUE.')
         values[name] = int(value) if value.isdecimal() else value
     return values
 
@@ -203,15 +206,16 @@ def _write(templates: translate.Templates, name: str,
            output: str | None) -> None:
     if not output:
         if len(templates) > 1:
-            raise RefusedError('This makes nested templates: say with --output '
-                          'where to write them.')
-        print(_dumped(templates[name]), end='')
+            raise RefusedError(
+                'This makes nested templates: give --output to say where to '
+                'write them.')
+        print(_dump(templates[name]), end='')
         return
     for name, template in templates.items():
-        Path(output).with_name(name).write_text(_dumped(template))
+        Path(output).with_name(name).write_text(_dump(template))
 
 
-def _dumped(template: dict[str, Any]) -> str:
+def _dump(template: dict[str, Any]) -> str:
     text: str = yaml.safe_dump(template, sort_keys=False, allow_unicode=True)
     return text
 

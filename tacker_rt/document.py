@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A YAML file that knows on which line each of its values stands."""
+"""A YAML file that knows the line of each of its values."""
 
 from collections.abc import Iterator
 import dataclasses
@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from nova_rt import errors
-from tacker_rt import pasted
+from tacker_rt import indentation
 from tacker_rt import problems
 
 _MERGE = '<<'
@@ -16,7 +16,7 @@ _MERGE = '<<'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Report:
-    """A problem in a file, ready to be shown."""
+    """A problem with its file and line, as shown to users."""
 
     file: str
     line: int
@@ -27,7 +27,7 @@ class Report:
 
 
 class UnreadableError(errors.NovaRTError):
-    """A file that is no YAML; the report says why."""
+    """A file that is not valid YAML; the report says why."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -36,10 +36,10 @@ class UnreadableError(errors.NovaRTError):
 
 @dataclasses.dataclass(frozen=True)
 class Document:
-    """What a file holds.
+    """The content of a file.
 
     :ivar restored: whether the file had lost its indentation
-    :ivar as_is: whether the file itself is this YAML
+    :ivar as_is: whether the file was parsed without changes
     """
 
     file: str
@@ -56,17 +56,17 @@ class Document:
         return Report(self.file, self.line(problem.path), sentence)
 
     def line(self, path: problems.Path) -> int:
-        """Return the line of a key or item, or of what is around it."""
+        """Return the line of a key or item, or of the closest parent found."""
         node, line = self.node, 1
         for key in path:
-            found = _child(node, key)
-            if found is None:
+            child = _child(node, key)
+            if child is None:
                 break
-            line, node = found
+            line, node = child
         return line
 
-    def twice(self) -> Iterator[Report]:
-        """Yield the keys that a map has twice: YAML forgets the first."""
+    def duplicates(self) -> Iterator[Report]:
+        """Yield the keys that a map has twice: PyYAML drops the first."""
         for key, first in _repeated(self.node, set()):
             yield Report(self.file, key.start_mark.line + 1, (
                 f'{key.value} is given here and on line '
@@ -76,14 +76,14 @@ class Document:
 def load(file: str, text: str) -> Document:
     """Return a YAML document.
 
-    :raises UnreadableError: if it is none
+    :raises UnreadableError: if the text is not valid YAML
     """
-    restored = pasted.restored(text)
+    restored = indentation.restore(text)
     given = text if restored is None else restored
     try:
         loaded = _load(file, given)
     except UnreadableError:
-        shorter = pasted.without_ellipses(given)
+        shorter = indentation.remove_ellipses(given)
         if shorter == given:
             raise
         loaded = dataclasses.replace(_load(file, shorter), as_is=False)
@@ -97,19 +97,18 @@ def _load(file: str, text: str) -> Document:
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
         content = None if node is None else loader.construct_document(node)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        said = ' '.join(each for each in (error.context, error.problem)
-                        if each)
+    except yaml.MarkedYAMLError as exc:
+        mark = exc.problem_mark or exc.context_mark
+        reason = ' '.join(filter(None, (exc.context, exc.problem)))
         raise UnreadableError(Report(
             file, mark.line + 1 if mark else 1,
-            f'This is no YAML: {said}.')) from error
-    # PyYAML's constructors raise what they come across.
+            f'This is not valid YAML: {reason}.')) from exc
+    # PyYAML's constructors do not catch the errors of the values they build.
     except (yaml.YAMLError, ValueError, RecursionError, AttributeError,
-            LookupError, TypeError) as error:
-        said = str(error).splitlines()[0] if str(error) else 'no value'
+            LookupError, TypeError) as exc:
+        reason = str(exc).splitlines()[0] if str(exc) else 'no value'
         raise UnreadableError(Report(
-            file, 1, f'This cannot be read: {said}.')) from error
+            file, 1, f'This cannot be read: {reason}.')) from exc
     finally:
         if loader:
             loader.dispose()
@@ -135,8 +134,8 @@ def _repeated(node: yaml.Node | None, seen: set[int],
         return
     seen.add(id(node))
     if isinstance(node, yaml.SequenceNode):
-        for each in node.value:
-            yield from _repeated(each, seen)
+        for item in node.value:
+            yield from _repeated(item, seen)
     elif isinstance(node, yaml.MappingNode):
         firsts: dict[Any, yaml.Node] = {}
         for key, value in node.value:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a VDU asks for, as properties of Heat's resources.
+"""A VDU's request as properties of Heat's resources.
 
 As scheduler hints of ``OS::Nova::Server``, or as extra specs of an
 ``OS::Nova::Flavor`` (OpenStack paper, section 5, options 2 and 1).
@@ -12,7 +12,7 @@ import enum
 from typing import Any
 
 from nova_rt import reservation
-from tacker_rt import asked
+from tacker_rt import request
 from tacker_rt import values
 
 SERVER = 'OS::Nova::Server'
@@ -21,23 +21,23 @@ HINTS = 'scheduler_hints'
 
 
 class Form(enum.StrEnum):
-    """In which form a reservation is written."""
+    """How a reservation is written."""
 
     HINTS = 'hints'
     FLAVOR = 'flavor'
 
 
-def hints(wanted: asked.Asked) -> dict[str, Any]:
+def hints(wanted: request.VduRequest) -> dict[str, Any]:
     """Return the scheduler hints of the VDU's server."""
     if wanted.in_flavor:
         return {}
     return {name: _parameter(value) for name, value in wanted.times.items()}
 
 
-def flavor(wanted: asked.Asked, form: Form) -> dict[str, Any] | None:
+def flavor(wanted: request.VduRequest, form: Form) -> dict[str, Any] | None:
     """Return the properties of the VDU's own flavor, None if it needs none.
 
-    Extra specs are text: Nova takes nothing else.
+    Extra specs are text: Nova accepts nothing else.
     """
     if wanted.flavor or not wanted.size:
         return None
@@ -50,18 +50,18 @@ def flavor(wanted: asked.Asked, form: Form) -> dict[str, Any] | None:
     return {**properties, 'extra_specs': specs} if specs else properties
 
 
-def extra_specs(wanted: asked.Asked) -> dict[str, Any]:
+def extra_specs(wanted: request.VduRequest) -> dict[str, Any]:
     """Return the reservation as extra specs of a flavor."""
     return {reservation.EXTRA_SPEC_PREFIX + name: _text(value)
             for name, value in wanted.times.items()}
 
 
-def inputs(wanted: asked.Asked) -> set[str]:
-    """Return the names of the inputs that a VDU's reservation comes from."""
-    given = [*wanted.times.values(), *wanted.extra_specs.values()]
+def inputs(wanted: request.VduRequest) -> set[str]:
+    """Return the names of the inputs that a VDU's request uses."""
+    numbers = [*wanted.times.values(), *wanted.extra_specs.values()]
     if wanted.size:
-        given.append(wanted.size.vcpus)
-    return {each.name for each in given if isinstance(each, values.Input)}
+        numbers.append(wanted.size.vcpus)
+    return {number.name for number in numbers if isinstance(number, values.Input)}
 
 
 def _parameter(value: values.Number) -> Any:
@@ -78,11 +78,11 @@ def _text(value: str | values.Number) -> Any:
 
 def servers(template: Mapping[str, Any], names: Collection[str],
             others: Collection[str] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the servers of a template that are of one of these VDUs.
+    """Yield the servers of a template that belong to one of these VDUs.
 
-    Tacker calls the servers of VDU1 ``VDU1``, or ``VDU1-0`` and so on.
+    Tacker names the servers of VDU1 ``VDU1``, or ``VDU1-0`` and so on.
 
-    :param others: the descriptor's other nodes, which may have such names
+    :param others: all nodes of the descriptor, which may themselves have such names
     :returns: pairs of the VDU's name and the server
     """
     resources = template.get('resources')

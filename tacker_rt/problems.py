@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong in a descriptor, and where."""
+"""Problems in a descriptor: what is wrong, and where."""
 
 from collections.abc import Iterable
 import dataclasses
@@ -12,7 +12,7 @@ Path = tuple[str | int, ...]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong; the sentence also says what to write."""
+    """One problem; the sentence also says what to write instead."""
 
     path: Path
     sentence: str
@@ -22,18 +22,18 @@ class Problem:
         return dataclasses.replace(self, path=path + self.path)
 
 
-class InvalidDescriptor(reservation.InvalidReservationError):
-    """A descriptor that asks for what cannot be, or unreadably."""
+class InvalidDescriptorError(reservation.InvalidReservationError):
+    """A descriptor with an invalid or unreadable reservation."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__(' '.join(
-            f'{dotted(each.path)}: {each.sentence}' if each.path
-            else each.sentence for each in self.problems))
+            f'{dotted(problem.path)}: {problem.sentence}' if problem.path
+            else problem.sentence for problem in self.problems))
 
 
 def dotted(path: Path) -> str:
     """Return a path as people write it; a key with a dot is quoted."""
     return '.'.join(
-        repr(each) if isinstance(each, str) and '.' in each else str(each)
-        for each in path)
+        repr(key) if isinstance(key, str) and '.' in key else str(key)
+        for key in path)

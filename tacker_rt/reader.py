@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one place that reads from a VDU what it asks for.
+"""Read what a VDU asks for.
 
-Whoever translates (tacker-rt, heat-translator, Tacker's user data) asks here.
+All translations (tacker-rt, heat-translator, Tacker's user data) use this.
 """
 
 from collections.abc import Callable
@@ -13,108 +13,108 @@ from nova_rt import reservation
 from nova_rt import spelling
 from nova_rt import wording
 from tacker_rt import allocation
-from tacker_rt import asked
-from tacker_rt import carriers
+from tacker_rt import locations
 from tacker_rt import problems
+from tacker_rt import request
 from tacker_rt import values
 
 _CHECKS: Mapping[str, Callable[[str, int], None]] = {
     reservation.RUNTIME: reservation.check_runtime,
     reservation.PERIOD: reservation.check_period}
 _FLAVOR = ('properties', 'flavor')
-_CAPABILITY_NAME = (*carriers.CAPABILITIES, 'properties',
+_CAPABILITY_NAME = (*locations.CAPABILITIES, 'properties',
                     'requested_additional_capability_name')
-_VCPUS = (*carriers.VIRTUAL_COMPUTE, 'virtual_cpu', 'num_virtual_cpu')
+_VCPUS = (*locations.VIRTUAL_COMPUTE, 'virtual_cpu', 'num_virtual_cpu')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Found:
+class _Entry:
     path: problems.Path
     value: values.Number
-    kind: carriers.Kind
+    kind: locations.Kind
 
 
 def read(vdu: Mapping[str, Any],
-         ) -> tuple[asked.Asked, list[problems.Problem]]:
-    """Return what a node template asks for, and all that is wrong with it.
+         ) -> tuple[request.VduRequest, list[problems.Problem]]:
+    """Return what a node template asks for, and all problems with it.
 
-    A node template that is no VDU asks for nothing. While there are
-    problems, what is returned beside them is incomplete.
+    A node template that is not a VDU asks for nothing. If there are problems,
+    the request is incomplete.
 
-    :param vdu: the node template as YAML gives it
+    :param vdu: the parsed node template
     """
-    known = {each.path: each for each in carriers.carriers(vdu)}
-    wrong = list(carriers.strays(vdu, known))
-    found: dict[str, list[_Found]] = {name: [] for name in reservation.HINTS}
-    for carrier in known.values():
-        _collect(carrier, found, wrong)
-    times = {name: _agreed(name, each, wrong)
-             for name, each in found.items() if each}
-    wanted = asked.Asked(
+    known = {location.path: location for location in locations.locations(vdu)}
+    wrong = list(locations.strays(vdu, known))
+    entries: dict[str, list[_Entry]] = {name: [] for name in reservation.HINTS}
+    for location in known.values():
+        _collect(location, entries, wrong)
+    times = {name: _agreed(name, given, wrong)
+             for name, given in entries.items() if given}
+    wanted = request.VduRequest(
         runtime_us=times.get(reservation.RUNTIME),
         period_us=times.get(reservation.PERIOD),
         in_flavor=bool(times) and all(
-            each.kind is carriers.Kind.EXTRA_SPECS
-            for some in found.values() for each in some),
+            entry.kind is locations.Kind.EXTRA_SPECS
+            for given in entries.values() for entry in given),
         extra_specs=allocation.extra_specs(vdu, wrong),
         flavor=_flavor(vdu), size=allocation.size(vdu, wrong))
     if not wrong:
-        wrong += _together(vdu, wanted, found)
-        wrong += allocation.together(vdu, wanted)
+        wrong += _check_times(vdu, wanted, entries)
+        wrong += allocation.check_together(vdu, wanted)
     return wanted, wrong
 
 
-def checked(vdu: Mapping[str, Any], path: problems.Path = ()) -> asked.Asked:
+def read_valid(vdu: Mapping[str, Any], path: problems.Path = ()) -> request.VduRequest:
     """Return what a node template asks for.
 
-    :param path: of the node template, for the sentences
-    :raises tacker_rt.problems.InvalidDescriptor: if anything is wrong with it
+    :param path: of the node template, for messages
+    :raises tacker_rt.problems.InvalidDescriptorError: if there is any problem with it
     """
     wanted, wrong = read(vdu)
     if wrong:
-        raise problems.InvalidDescriptor(each.below(path) for each in wrong)
+        raise problems.InvalidDescriptorError(problem.below(path) for problem in wrong)
     return wanted
 
 
-def _collect(carrier: carriers.Carrier, found: dict[str, list[_Found]],
+def _collect(location: locations.Location, entries: dict[str, list[_Entry]],
              wrong: list[problems.Problem]) -> None:
-    """Add what a carrier gives to what was found."""
-    if not isinstance(carrier.content, dict):
-        if isinstance(carrier.content, str) and (
-                carrier.kind is carriers.Kind.EXTRA_SPECS
-                and carriers.mentions(carrier.content)):
+    """Add the runtime and period at a location to the entries."""
+    if not isinstance(location.content, dict):
+        if isinstance(location.content, str) and (
+                location.kind is locations.Kind.EXTRA_SPECS
+                and locations.mentions(location.content)):
             wrong.append(problems.Problem(
-                carrier.path, 'This is no JSON or YAML map of extra specs.'))
+                location.path, 'This is not a JSON or YAML map of extra specs: write one.'))
         return
     prefix = (reservation.EXTRA_SPEC_PREFIX
-              if carrier.kind is carriers.Kind.EXTRA_SPECS else '')
-    for key, value in carrier.content.items():
-        path = (*carrier.path, key)
+              if location.kind is locations.Kind.EXTRA_SPECS else '')
+    for key, value in location.content.items():
+        path = (*location.path, key)
         if not isinstance(key, str):
             continue
         try:
             if key.startswith(prefix) and (
                     key.removeprefix(prefix) in reservation.HINTS):
                 name = key.removeprefix(prefix)
-                found[name].append(_Found(
-                    path, _time(name, value), carrier.kind))
+                entries[name].append(_Entry(
+                    path, _time(name, value), location.kind))
             elif prefix:
                 spelling.check_extra_spec_names([key])
             else:
                 _check_name(key)
-        except reservation.InvalidReservationError as error:
-            wrong.append(problems.Problem(path, str(error)))
+        except reservation.InvalidReservationError as exc:
+            wrong.append(problems.Problem(path, str(exc)))
 
 
 def _time(name: str, value: Any) -> values.Number:
-    given = values.number(name, value)
-    if isinstance(given, int):
-        _CHECKS[name](name, given)
-    return given
+    number = values.number(name, value)
+    if isinstance(number, int):
+        _CHECKS[name](name, number)
+    return number
 
 
 def _check_name(key: str) -> None:
-    """Refuse a key that looks like a name of ours but is not."""
+    """Refuse a key that resembles one of our names but is none."""
     plain = key.removeprefix(reservation.EXTRA_SPEC_PREFIX)
     meant = plain if plain in reservation.HINTS else spelling.meant(key)
     if meant in reservation.HINTS:
@@ -122,18 +122,18 @@ def _check_name(key: str) -> None:
             f'There is no {wording.shown(key)} here: write {meant}.')
     if meant:
         raise reservation.InvalidReservationError(
-            f'{wording.shown(key)} cannot stand here: only a flavor can '
-            f'say it, as {reservation.EXTRA_SPEC_PREFIX}{meant}.')
+            f'{wording.shown(key)} is not allowed here: only a flavor can '
+            f'set it, as {reservation.EXTRA_SPEC_PREFIX}{meant}.')
 
 
-def _agreed(name: str, found: list[_Found],
+def _agreed(name: str, entries: list[_Entry],
             wrong: list[problems.Problem]) -> values.Number:
-    """Return the one value given, however often."""
-    first = found[0]
-    for other in found[1:]:
-        if other.value != first.value:
+    """Return the first value; append a problem for each that differs."""
+    first = entries[0]
+    for entry in entries[1:]:
+        if entry.value != first.value:
             wrong.append(problems.Problem(
-                other.path, f'{name} is {_shown(other.value)} here and '
+                entry.path, f'{name} is {_shown(entry.value)} here and '
                 f'{_shown(first.value)} at {problems.dotted(first.path)}: '
                 'give it once.'))
     return first.value
@@ -145,9 +145,9 @@ def _shown(value: values.Number) -> str:
 
 
 def _flavor(vdu: Mapping[str, Any]) -> str | None:
-    """Return the flavor that a VDU names, in a legacy way or in Tacker's."""
+    """Return the flavor that a VDU names, in the legacy form or in Tacker's."""
     for path in (_FLAVOR, _CAPABILITY_NAME):
-        name = carriers.at(vdu, path)
+        name = locations.at(vdu, path)
         if isinstance(name, str) and name:
             return name
         if values.input_of(name):
@@ -155,15 +155,15 @@ def _flavor(vdu: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _together(vdu: Mapping[str, Any], wanted: asked.Asked,
-              found: Mapping[str, list[_Found]]) -> list[problems.Problem]:
-    """Return what is wrong with runtime and period together."""
+def _check_times(vdu: Mapping[str, Any], wanted: request.VduRequest,
+                 entries: Mapping[str, list[_Entry]]) -> list[problems.Problem]:
+    """Return the problems of runtime and period combined."""
     if not wanted.times:
         return []
     for given, missing in (reservation.HINTS, reservation.HINTS[::-1]):
-        if not found[missing] and not wanted.flavor:
+        if not entries[missing] and not wanted.flavor:
             return [problems.Problem(
-                found[given][0].path,
+                entries[given][0].path,
                 f'{given} is given, but {missing} is not: give both.')]
     if not (isinstance(wanted.runtime_us, int)
             and isinstance(wanted.period_us, int)):
@@ -171,15 +171,15 @@ def _together(vdu: Mapping[str, Any], wanted: asked.Asked,
     try:
         reservation.Reservation(
             wanted.runtime_us, wanted.period_us, _vcpus(vdu, wanted))
-    except reservation.InvalidReservationError as error:
+    except reservation.InvalidReservationError as exc:
         return [problems.Problem(
-            found[reservation.RUNTIME][0].path, str(error))]
+            entries[reservation.RUNTIME][0].path, str(exc))]
     return []
 
 
-def _vcpus(vdu: Mapping[str, Any], wanted: asked.Asked) -> int:
-    """Return the number of vCPUs, 1 if it is not known here."""
+def _vcpus(vdu: Mapping[str, Any], wanted: request.VduRequest) -> int:
+    """Return the number of vCPUs, 1 if unknown."""
     if wanted.size and isinstance(wanted.size.vcpus, int):
         return wanted.size.vcpus
-    given = carriers.at(vdu, _VCPUS)
+    given = locations.at(vdu, _VCPUS)
     return given if isinstance(given, int) and given > 0 else 1

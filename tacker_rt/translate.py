@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole descriptor into Heat templates, by heat-translator."""
+"""Translate a descriptor into Heat templates with heat-translator."""
 
 from collections.abc import Mapping
 import contextlib
@@ -13,13 +13,13 @@ from typing import Any
 import yaml
 
 from nova_rt import errors
-from tacker_rt import asked
-from tacker_rt import check
-from tacker_rt import complete
+from tacker_rt import completion
 from tacker_rt import document
 from tacker_rt import hot
 from tacker_rt import problems
 from tacker_rt import profile
+from tacker_rt import request
+from tacker_rt import validation
 
 VERSION = 'tosca_definitions_version'
 _VDU = 'tosca.nodes.nfv.VDU.Tacker'
@@ -27,32 +27,33 @@ Templates = dict[str, dict[str, Any]]
 
 
 class UntranslatableError(errors.NovaRTError):
-    """A descriptor that heat-translator does not take; each reason a line."""
+    """A descriptor that heat-translator rejects; one reason a line."""
 
 
 def translate(source: document.Document, name: str, form: hot.Form,
               given: Mapping[str, Any]) -> Templates:
     """Return the Heat templates of a descriptor, by file name.
 
-    :param name: of the main template; heat-translator names the others
+    :param name: of the main template; heat-translator names nested ones
     :param given: values of inputs
-    :raises tacker_rt.problems.InvalidDescriptor: if its reservations are wrong
-    :raises UntranslatableError: if something else is
+    :raises tacker_rt.problems.InvalidDescriptorError: if a reservation is
+        invalid
+    :raises UntranslatableError: if heat-translator rejects the descriptor
     """
-    wanted, wrong = check.check(source.content)
+    wanted, wrong = validation.validate(source.content)
     if wrong:
-        raise problems.InvalidDescriptor(wrong)
-    nodes = (source.content.get(check.TOPOLOGY) or {}).get(
-        check.TEMPLATES) or {}
+        raise problems.InvalidDescriptorError(wrong)
+    nodes = (source.content.get(validation.TOPOLOGY) or {}).get(
+        validation.TEMPLATES) or {}
     templates = _by_heat_translator(source, name, form, given)
-    complete.complete(name, templates, nodes)
-    lost = [problems.Problem((check.TOPOLOGY, check.TEMPLATES, vdu), (
+    completion.complete(name, templates, nodes)
+    lost = [problems.Problem((validation.TOPOLOGY, validation.TEMPLATES, vdu), (
         'This asks for a reservation, but does not become a server: give it '
         f'a type such as {_VDU}.'))
-        for vdu, each in wanted.items() if each.times
-        and not _carries(vdu, each, templates, nodes)]
+        for vdu, vdu_request in wanted.items() if vdu_request.times
+        and not _carries(vdu, vdu_request, templates, nodes)]
     if lost:
-        raise problems.InvalidDescriptor(lost)
+        raise problems.InvalidDescriptorError(lost)
     return templates
 
 
@@ -71,24 +72,24 @@ def _by_heat_translator(source: document.Document, name: str, form: hot.Form,
                 parsed_params=dict(given), **_input(source))
             texts = tosca_translator.TOSCATranslator(
                 parsed, dict(given)).translate_to_yaml_files_dict(name)
-        templates = {each: yaml.safe_load(text)
-                     for each, text in texts.items()}
-    except problems.InvalidDescriptor:
+        templates = {file: yaml.safe_load(text)
+                     for file, text in texts.items()}
+    except problems.InvalidDescriptorError:
         raise
     # Neither library says which errors it raises for bad input.
-    except Exception as error:
-        raise UntranslatableError(_reasons(error, source.content)) from error
+    except Exception as exc:
+        raise UntranslatableError(_reasons(exc, source.content)) from exc
     finally:
         translation.form.reset(token)
-    if not all(isinstance(each, dict) for each in templates.values()):
-        raise UntranslatableError('heat-translator writes no valid template.')
+    if not all(isinstance(template, dict) for template in templates.values()):
+        raise UntranslatableError('heat-translator does not write a valid template.')
     return templates
 
 
 def _input(source: document.Document) -> dict[str, Any]:
-    """Return what tosca-parser is given: the file, or what it should be.
+    """Return the arguments for tosca-parser: the file, or its corrected content.
 
-    It finds imports only beside a file.
+    tosca-parser finds imports next to a file only.
     """
     if (source.as_is and VERSION in source.content
             and source.file.endswith(('.yaml', '.yml'))):
@@ -99,7 +100,7 @@ def _input(source: document.Document) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _quiet() -> Any:
-    """Keep warnings about flavors and images, which we complete, to us."""
+    """Suppress warnings about flavors and images: they are completed here."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -111,7 +112,7 @@ def _quiet() -> Any:
 
 @contextlib.contextmanager
 def _beside(file: str) -> Any:
-    """Find what a descriptor imports, and its scripts, beside it."""
+    """Let relative imports and scripts be found next to a descriptor."""
     before = Path.cwd()
     os.chdir(Path(file).parent)
     try:
@@ -123,36 +124,36 @@ def _beside(file: str) -> Any:
 def _reasons(error: Exception, content: Mapping[str, Any]) -> str:
     """Return the reasons that a library gives, one a line.
 
-    tosca-parser's begin with the name of a file, and have the lines of its
-    own code between them, indented twice.
+    tosca-parser's start with a file name, and are interleaved with lines of its
+    own code, which are indented twice.
     """
-    said = [line.strip() for line in str(error).splitlines()
-            if line.strip() and not line.startswith('\t\t')
-            and 'following error(s)' not in line]
-    if len(said) < 2 and not hasattr(error, 'msg_fmt'):
-        said = [f'heat-translator cannot translate this '
-                f'({": ".join([type(error).__name__, *said])}).']
+    reasons = [line.strip() for line in str(error).splitlines()
+               if line.strip() and not line.startswith('\t\t')
+               and 'following error(s)' not in line]
+    if len(reasons) < 2 and not hasattr(error, 'msg_fmt'):
+        reasons = [f'heat-translator cannot translate this '
+                   f'({": ".join([type(error).__name__, *reasons])}).']
     if _VDU in str(error) and VERSION in content:
-        said.append(f'To know {_VDU}, import nova_rt_nfv_types.yaml (see '
-                    f'tacker-rt types), or give {VERSION}: '
-                    f'{profile.VERSION}.')
-    return '\n'.join(said)
+        reasons.append(f'To know {_VDU}, import nova_rt_nfv_types.yaml (see '
+                       f'tacker-rt types), or give {VERSION}: '
+                       f'{profile.VERSION}.')
+    return '\n'.join(reasons)
 
 
-def _carries(vdu: str, wanted: asked.Asked, templates: Templates,
+def _carries(vdu: str, wanted: request.VduRequest, templates: Templates,
              nodes: Mapping[str, Any]) -> bool:
-    """Return whether a VDU became servers, all with its reservation."""
+    """Return whether a VDU has servers, and each has its reservation."""
     hints, specs = hot.hints(wanted), hot.extra_specs(wanted)
-    found = False
+    has_server = False
     for template in templates.values():
         for name, server in hot.servers(template, (vdu,), nodes):
             given = server['properties'].get(hot.HINTS) or {}
-            found = True
+            has_server = True
             if hints.items() <= given.items() and hints:
                 continue
             if not _in_flavor(name, specs, templates):
                 return False
-    return found
+    return has_server
 
 
 def _in_flavor(vdu: str, specs: Mapping[str, Any],

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VDUs in heat-translator: its own translation, with reservations.
+"""VDUs in heat-translator: the stock translation, with reservations.
 
-heat-translator chooses a class by the name of a node type, from a map that it
-fills when it is imported. Each class here is put in place of its own base; a
-VDU that asks for nothing is translated as by that.
+heat-translator looks up a class by the name of a node type, in a map that it
+fills on import. Each class here replaces its own base in that map; a VDU that
+asks for nothing is translated as by the base.
 """
 
 import contextvars
@@ -18,10 +18,10 @@ from translator.hot.tosca.etsi_nfv import tosca_nfv_vdu_compute
 from translator.hot.tosca.etsi_nfv import tosca_policies_nfv_scalingaspects
 import yaml
 
-from tacker_rt import asked
 from tacker_rt import hot
-from tacker_rt import nested
+from tacker_rt import nested_templates
 from tacker_rt import reader
+from tacker_rt import request
 
 form: contextvars.ContextVar[hot.Form] = contextvars.ContextVar(
     'form', default=hot.Form.HINTS)
@@ -29,9 +29,9 @@ form: contextvars.ContextVar[hot.Form] = contextvars.ContextVar(
 
 
 class Text(str):
-    """Text that looks like a number, and must stay text.
+    """Text that looks like a number and must stay text.
 
-    heat-translator removes single quotes from what it writes.
+    heat-translator removes single quotes from its output.
     """
 
     __slots__ = ()
@@ -42,19 +42,19 @@ yaml.add_representer(Text, lambda dumper, text: dumper.represent_scalar(
 
 
 class Reserving(hot_resource.HotResource):
-    """What both kinds of VDU have in common; comes before a class of theirs."""
+    """Shared by both kinds of VDU; precedes the stock class among the bases."""
 
-    _wanted: asked.Asked | None = None
+    _wanted: request.VduRequest | None = None
 
-    def wanted(self) -> asked.Asked:
-        """Return what the VDU asks for, read once.
+    def wanted(self) -> request.VduRequest:
+        """Return what the VDU asks for; it is read once.
 
-        :raises tacker_rt.problems.InvalidDescriptor: if that cannot be
+        :raises tacker_rt.problems.InvalidDescriptorError: if it is invalid
         """
         if self._wanted is None:
             node = self.nodetemplate
-            self._wanted = reader.checked(
-                described(node),
+            self._wanted = reader.read_valid(
+                content_of(node),
                 ('topology_template', 'node_templates', node.name))
         return self._wanted
 
@@ -63,7 +63,7 @@ class Reserving(hot_resource.HotResource):
         raise NotImplementedError
 
     def handle_properties(self) -> None:
-        """Translate, and add hints to those that a policy may have set."""
+        """Translate, and add our hints to any that a policy has set."""
         before = self.properties.get(hot.HINTS)
         super().handle_properties()
         hints = {**(before or {}), **(self.properties.get(hot.HINTS) or {})}
@@ -77,13 +77,13 @@ class Compute(Reserving, tosca_compute.ToscaCompute):
     """A VDU of the simple NFV profile, or any other compute node."""
 
     def handle_properties(self) -> None:
-        """Translate, and use the VDU's own flavor if there is no other."""
+        """Translate, and use the VDU's own flavor if no other is named."""
         super().handle_properties()
         if self.has_flavor() and self.properties.get('flavor') is None:
             self.properties['flavor'] = {'get_resource': self._flavor_name}
 
     def handle_life_cycle(self) -> Any:
-        """Add the VDU's own flavor while it can still be scaled with it."""
+        """Add the VDU's own flavor, early enough to be scaled with the VDU."""
         resources, lookup, last = super().handle_life_cycle()
         properties = self._own_flavor()
         if properties:
@@ -93,7 +93,7 @@ class Compute(Reserving, tosca_compute.ToscaCompute):
         return resources, lookup, last
 
     def has_flavor(self) -> bool:
-        """Return whether the VDU names none, and says what it needs."""
+        """Return whether the VDU names no flavor but gives its size."""
         return self._own_flavor() is not None
 
     @property
@@ -106,14 +106,14 @@ class Compute(Reserving, tosca_compute.ToscaCompute):
 
 
 class VduCompute(Reserving, tosca_nfv_vdu_compute.ToscaNfvVduCompute):
-    """A VDU of SOL001, which has a flavor of its own already."""
+    """A VDU of SOL001, which always has a flavor of its own."""
 
     def has_flavor(self) -> bool:
         """Return True: the stock translation makes one."""
         return True
 
     def handle_expansion(self) -> Any:
-        """Make the flavor, with a reservation if that is the form."""
+        """Make the flavor, with the reservation in it if the form is FLAVOR."""
         resources = super().handle_expansion()
         wanted = self.wanted()
         if form.get() is hot.Form.FLAVOR and wanted.times:
@@ -124,13 +124,13 @@ class VduCompute(Reserving, tosca_nfv_vdu_compute.ToscaNfvVduCompute):
 
 
 class Scaling(tosca_policies_scaling.ToscaAutoscaling):
-    """Scaling, with inputs of a reservation passed on to what is scaled."""
+    """Scaling that passes inputs of reservations on to nested templates."""
 
     def handle_properties(self, resources: Any) -> Any:
         """Move resources into a template of their own."""
         inputs = _inputs(resources)
         resources = super().handle_properties(resources)
-        nested.pass_inputs(resources, self.nested_template, inputs)
+        nested_templates.pass_inputs(resources, self.nested_template, inputs)
         return resources
 
 
@@ -143,16 +143,16 @@ class ScalingAspects(
         inputs = _inputs(resources)
         resources = super().handle_properties(resources)
         for templates in self.multi_nested_templates.values():
-            nested.pass_inputs(resources, templates, inputs)
+            nested_templates.pass_inputs(resources, templates, inputs)
         return resources
 
 
 OURS = (Compute, VduCompute, Scaling, ScalingAspects)
-"""Each extends the last of its bases, in whose place it is put."""
+"""Each replaces the last of its bases."""
 
 
 def install() -> None:
-    """Put our classes in place of those that they extend."""
+    """Replace the stock classes by ours."""
     types = translate_node_templates.TOSCA_TO_HOT_TYPE
     for ours in OURS:
         base = ours.__bases__[-1]
@@ -161,52 +161,53 @@ def install() -> None:
                 types[name] = ours
 
 
-def described(node: Any) -> dict[str, Any]:
-    """Return what a node template of tosca-parser says.
+def content_of(node: Any) -> dict[str, Any]:
+    """Return the content of a tosca-parser node template.
 
-    Its own text is enough, and quicker, unless some type has a reservation
+    Its own text is enough, and faster, unless a type may have a reservation
     as a default.
 
     :param node: a toscaparser.nodetemplate.NodeTemplate
     """
-    said: dict[str, Any] = node.entity_tpl
+    template: dict[str, Any] = node.entity_tpl
     if not _in_types(node.custom_def):
-        return said
+        return template
     return {
-        **said, 'properties': _plain(node.get_properties_objects()),
+        **template, 'properties': _plain(node.get_properties_objects()),
         'capabilities': {
-            each.name: {'properties': _plain(each.get_properties_objects())}
-            for each in node.get_capabilities_objects()}}
+            capability.name: {
+                'properties': _plain(capability.get_properties_objects())}
+            for capability in node.get_capabilities_objects()}}
 
 
 _last: tuple[Any, bool] = (None, False)
 
 
 def _in_types(custom: Any) -> bool:
-    """Return whether a default in a template's types may ask for one.
+    """Return whether a default in a template's types may be a reservation.
 
     :param custom: the types, one object for all nodes of a template; the
-        last is remembered
+        result for the last object is cached
     """
     global _last
-    known, found = _last
-    if known is not custom:
-        found = _names_ours(custom)
-        _last = (custom, found)
-    return found
+    types, result = _last
+    if types is not custom:
+        result = _names_ours(custom)
+        _last = (custom, result)
+    return result
 
 
 def _names_ours(types: Any) -> bool:
     left = [types]
     while left:
-        each = left.pop()
-        if isinstance(each, dict):
-            if 'default' in each and _mentions(each['default']):
+        part = left.pop()
+        if isinstance(part, dict):
+            if 'default' in part and _mentions(part['default']):
                 return True
-            left.extend(value for value in each.values()
+            left.extend(value for value in part.values()
                         if isinstance(value, (dict, list)))
-        elif isinstance(each, list):
-            left.extend(each)
+        elif isinstance(part, list):
+            left.extend(part)
     return False
 
 
@@ -216,7 +217,7 @@ def _mentions(default: Any) -> bool:
 
 
 def _plain(properties: Any) -> dict[str, Any]:
-    return {each.name: _value(each.value) for each in properties}
+    return {item.name: _value(item.value) for item in properties}
 
 
 def _value(value: Any) -> Any:
@@ -228,9 +229,9 @@ def _value(value: Any) -> Any:
 
 
 def _inputs(resources: Any) -> set[str]:
-    """Return the inputs that the reservations of servers come from."""
-    return {name for each in resources if isinstance(each, Reserving)
-            for name in hot.inputs(each.wanted())}
+    """Return the inputs that servers' reservations use."""
+    return {name for resource in resources if isinstance(resource, Reserving)
+            for name in hot.inputs(resource.wanted())}
 
 
 def _quoted(properties: dict[str, Any]) -> dict[str, Any]:
@@ -240,8 +241,8 @@ def _quoted(properties: dict[str, Any]) -> dict[str, Any]:
     return {**properties, 'extra_specs': quoted} if specs else properties
 
 
-def _reserve(properties: dict[str, Any], wanted: asked.Asked) -> None:
-    """Add extra specs to those of the flavor that stock translation makes."""
+def _reserve(properties: dict[str, Any], wanted: request.VduRequest) -> None:
+    """Add the reservation to the extra specs of the stock flavor."""
     specs = properties.get('extra_specs') or {}
     if isinstance(specs, str):
         specs = yaml.safe_load(specs)

@@ -6,11 +6,11 @@ Named in a request's additionalParams::
   "lcm-operation-user-data": "tacker_rt/user_data.py",
   "lcm-operation-user-data-class": "StandardUserData"
 
-Tacker runs a class for every operation in a process of its own, and takes from
-it what is sent to Heat: template, nested files, parameters. The VNFD's
-reservations are added to the servers in these. They are kept in the parameter
-``nfv`` of the stack, under ``reservations``, where a later operation finds what
-an input was at instantiation.
+Tacker runs the class in a separate process for every operation, and sends what
+it returns to Heat: template, nested files, parameters. The VNFD's reservations
+are added to the servers in these. They are stored in the stack's parameter
+``nfv``, under ``reservations``, so that a later operation knows the values that
+inputs had at instantiation.
 """
 
 from collections.abc import Callable
@@ -23,9 +23,9 @@ from typing import Any
 import yaml
 
 from nova_rt import reservation
-from tacker_rt import carry
+from tacker_rt import template_hints
 
-# Tacker reports what this process prints: not what its libraries warn of.
+# Tacker reports what this process prints, so its libraries must not warn.
 with contextlib.redirect_stderr(io.StringIO()):
     from tacker.sol_refactored.common import common_script_utils
     from tacker.sol_refactored.infra_drivers.openstack import userdata_default
@@ -36,8 +36,8 @@ KEPT = 'reservations'
 Fields = dict[str, Any]
 
 
-def _in_a_sentence(operation: Callable[..., Fields]) -> Callable[..., Fields]:
-    """Let Tacker, which reports what this process prints, report that only."""
+def _without_traceback(operation: Callable[..., Fields]) -> Callable[..., Fields]:
+    """Print an error without its traceback: Tacker reports all that is printed."""
     @functools.wraps(operation)
     def called(*args: Any) -> Fields:
         try:
@@ -53,17 +53,17 @@ def _with_reservations(
         req: dict[str, Any], inst: dict[str, Any]) -> Fields:
     """Return the fields with the reservations of a VNFD added.
 
-    A VDU must be a server there only where the whole stack is described.
+    Each VDU must have a server only if the fields describe the whole stack.
     """
     topology = _topology(vnfd_id, flavour_id, csar_dir)
     wanted = _wanted(topology, req, inst)
     template = yaml.safe_load(fields.get('template', '{}'))
     files = {name: yaml.safe_load(content)
              for name, content in fields.get('files', {}).items()}
-    served = carry.into(
-        [template, *files.values()], wanted, carry.nodes(topology))
+    served = template_hints.add_hints(
+        [template, *files.values()], wanted, template_hints.nodes(topology))
     if 'files' in fields:
-        carry.refuse_missing(wanted, served)
+        template_hints.refuse_missing(wanted, served)
         fields['files'] = {name: yaml.safe_dump(content)
                            for name, content in files.items()}
         _keep(fields, wanted, inst)
@@ -75,48 +75,48 @@ def _with_reservations(
 def _topology(vnfd_id: str, flavour_id: str, csar_dir: str) -> dict[str, Any]:
     vnfd = common_script_utils.get_vnfd(vnfd_id, csar_dir)
     flavour = vnfd.get_vnfd_flavour(flavour_id) or {}
-    found: dict[str, Any] = flavour.get('topology_template') or {}
-    return found
+    topology: dict[str, Any] = flavour.get('topology_template') or {}
+    return topology
 
 
 def _wanted(topology: dict[str, Any], req: dict[str, Any],
-            inst: dict[str, Any]) -> dict[str, carry.Hints]:
-    return carry.reservations(
+            inst: dict[str, Any]) -> dict[str, template_hints.Hints]:
+    return template_hints.reservations(
         topology, req.get('additionalParams') or {}, _kept(inst))
 
 
 def _instantiated(inst: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = inst.get('instantiatedVnfInfo') or {}
-    return found
+    info: dict[str, Any] = inst.get('instantiatedVnfInfo') or {}
+    return info
 
 
-def _kept(inst: dict[str, Any]) -> dict[str, carry.Hints]:
-    """Return the reservations that the last operation kept."""
+def _kept(inst: dict[str, Any]) -> dict[str, template_hints.Hints]:
+    """Return the reservations that the last operation stored."""
     metadata = _instantiated(inst).get('metadata') or {}
-    found: dict[str, carry.Hints] = (metadata.get('nfv') or {}).get(KEPT) or {}
-    return found
+    kept: dict[str, template_hints.Hints] = (metadata.get('nfv') or {}).get(KEPT) or {}
+    return kept
 
 
-def _keep(fields: Fields, wanted: dict[str, carry.Hints],
+def _keep(fields: Fields, wanted: dict[str, template_hints.Hints],
           inst: dict[str, Any]) -> None:
-    """Keep what is wanted now, and of VDUs that had more before, nothing.
+    """Store the current reservations; remove those of other VDUs.
 
-    Tacker merges the parameter nfv as JSON merge patch does, where None
-    removes.
+    Tacker merges the parameter nfv as a JSON merge patch, where None removes
+    a key.
     """
     kept = _kept(inst)
     if wanted or kept:
-        now: dict[str, Any] = {**dict.fromkeys(kept), **wanted}
+        patch: dict[str, Any] = {**dict.fromkeys(kept), **wanted}
         if fields.get('existing') is False:
-            now = {**wanted}
-        fields.setdefault('parameters', {}).setdefault('nfv', {})[KEPT] = now
+            patch = {**wanted}
+        fields.setdefault('parameters', {}).setdefault('nfv', {})[KEPT] = patch
 
 
 class StandardUserData(userdata_standard.StandardUserData):
     """Tacker's StandardUserData, with the reservations of the VNFD."""
 
     @staticmethod
-    @_in_a_sentence
+    @_without_traceback
     def instantiate(req: Fields, inst: Fields, grant_req: Fields, grant: Fields,
             tmp_csar_dir: str) -> Fields:
         """Return the fields of the new stack."""
@@ -126,7 +126,7 @@ class StandardUserData(userdata_standard.StandardUserData):
             inst['vnfdId'], req['flavourId'], tmp_csar_dir, req, inst)
 
     @staticmethod
-    @_in_a_sentence
+    @_without_traceback
     def scale(req: Fields, inst: Fields, grant_req: Fields, grant: Fields,
             tmp_csar_dir: str) -> Fields:
         """Return the servers to add, or those to remove."""
@@ -135,7 +135,7 @@ class StandardUserData(userdata_standard.StandardUserData):
             inst, req, tmp_csar_dir)
 
     @staticmethod
-    @_in_a_sentence
+    @_without_traceback
     def change_vnfpkg(req: Fields, inst: Fields, grant_req: Fields, grant: Fields,
             tmp_csar_dir: str) -> Fields:
         """Return the whole stack as the new package describes it."""
@@ -146,7 +146,7 @@ class StandardUserData(userdata_standard.StandardUserData):
             tmp_csar_dir, req, inst)
 
     @staticmethod
-    @_in_a_sentence
+    @_without_traceback
     def change_vnfpkg_rollback(req: Fields, inst: Fields, grant_req: Fields, grant: Fields,
             tmp_csar_dir: str) -> Fields:
         """Return the whole stack as it was."""
@@ -160,7 +160,7 @@ class DefaultUserData(userdata_default.DefaultUserData):
     """Tacker's DefaultUserData, with the reservations of the VNFD."""
 
     @staticmethod
-    @_in_a_sentence
+    @_without_traceback
     def instantiate(req: Fields, inst: Fields, grant_req: Fields, grant: Fields,
             tmp_csar_dir: str) -> Fields:
         """Return the fields of the new stack."""
@@ -170,20 +170,20 @@ class DefaultUserData(userdata_default.DefaultUserData):
             inst['vnfdId'], req['flavourId'], tmp_csar_dir, req, inst)
 
     @staticmethod
-    @_in_a_sentence
+    @_without_traceback
     def change_vnfpkg(req: Fields, inst: Fields, grant_req: Fields, grant: Fields,
             tmp_csar_dir: str) -> Fields:
-        """Return what changes; files too if reservations are concerned."""
+        """Return the changes; files too if there are reservations."""
         fields = userdata_default.DefaultUserData.change_vnfpkg(
             req, inst, grant_req, grant, tmp_csar_dir)
         return _with_files(fields, grant_req['dstVnfdId'], inst, req,
                            tmp_csar_dir)
 
     @staticmethod
-    @_in_a_sentence
+    @_without_traceback
     def change_vnfpkg_rollback(req: Fields, inst: Fields, grant_req: Fields, grant: Fields,
             tmp_csar_dir: str) -> Fields:
-        """Return what changes back."""
+        """Return the changes of the rollback."""
         fields = userdata_default.DefaultUserData.change_vnfpkg_rollback(
             req, inst, grant_req, grant, tmp_csar_dir)
         return _with_files(fields, inst['vnfdId'], inst, {}, tmp_csar_dir)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """User data for Tacker's version 1 API.
 
-Version 1 looks for the file of a class in the package at every operation, so
-a package brings one, such as ``UserData/rt.py``::
+Version 1 looks for the file of the class in the package at every operation, so
+a package contains one, such as ``UserData/rt.py``::
 
   from tacker_rt.user_data_v1 import UserData  # noqa: F401
 
-Tacker takes parameters from it, and afterwards deploys the base template that
-it has passed. The reservations are added to the servers in that one. Nested
+Tacker takes parameters from it, then deploys the base template that it passed
+to the class. The reservations are added to the servers in that template. Nested
 templates are passed as copies: a server there must give the hints itself.
 """
 
@@ -18,9 +18,9 @@ from typing import Any
 from tacker.vnfm.lcm_user_data import abstract_user_data
 from tacker.vnfm.lcm_user_data import utils
 
-from tacker_rt import carry
 from tacker_rt import hot
 from tacker_rt import problems
+from tacker_rt import template_hints
 
 BASE = 'heat_template'
 
@@ -28,7 +28,7 @@ BASE = 'heat_template'
 class UserData(abstract_user_data.AbstractUserData):
     """Flavors, images and networks as in Tacker's samples; reservations too.
 
-    Scaling and healing keep the template, and need no more.
+    Scaling and healing keep the template and need nothing else.
     """
 
     @staticmethod
@@ -36,8 +36,8 @@ class UserData(abstract_user_data.AbstractUserData):
                     inst_req_info: Any, grant_info: Any = None) -> dict[str, Any]:
         """Return the stack's parameters, and put hints into its template.
 
-        :raises tacker_rt.problems.InvalidDescriptor: if a VDU asks for what
-            cannot be, or its server is nested and lacks the hints
+        :raises tacker_rt.problems.InvalidDescriptorError: if a VDU asks for
+            an invalid reservation, or its server is nested and lacks the hints
         """
         _add_reservations(base_hot_dict, vnfd_dict,
                           inst_req_info.additional_params or {})
@@ -56,28 +56,28 @@ class UserData(abstract_user_data.AbstractUserData):
 def _add_reservations(templates: dict[str, Any], vnfd: dict[str, Any],
                       given: dict[str, Any]) -> None:
     topology = vnfd.get('topology_template') or {}
-    wanted = carry.reservations(topology, given, {})
-    nodes = carry.nodes(topology)
-    served = carry.into([templates[BASE]], wanted, nodes)
+    wanted = template_hints.reservations(topology, given, {})
+    nodes = template_hints.nodes(topology)
+    served = template_hints.add_hints([templates[BASE]], wanted, nodes)
     for name, template in templates.items():
         if name != BASE:
-            served |= _given_by(template, wanted, nodes)
-    carry.refuse_missing(wanted, served)
+            served |= _check_nested(template, wanted, nodes)
+    template_hints.refuse_missing(wanted, served)
 
 
-def _given_by(template: dict[str, Any], wanted: dict[str, carry.Hints],
+def _check_nested(template: dict[str, Any], wanted: dict[str, template_hints.Hints],
               nodes: Collection[str]) -> set[str]:
-    """Return the VDUs that a nested template serves; each as it should."""
+    """Return the VDUs with servers in a nested template; check their hints."""
     served = set()
     for vdu, server in hot.servers(template, wanted, nodes):
         complete = copy.deepcopy(server)
-        carry.into([{'resources': {vdu: complete}}], {vdu: wanted[vdu]}, ())
+        template_hints.add_hints([{'resources': {vdu: complete}}], {vdu: wanted[vdu]}, ())
         if complete != server:
             hints = ', '.join(
                 f'{name}: {value}' for name, value in wanted[vdu].items())
-            raise problems.InvalidDescriptor([problems.Problem(
+            raise problems.InvalidDescriptorError([problems.Problem(
                 ('resources', vdu, 'properties', hot.HINTS), (
-                    'Version 1 of Tacker lets no nested template be changed: '
+                    'Version 1 of Tacker cannot change nested templates: '
                     f'write {hints} here.'))])
         served.add(vdu)
     return served

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in a descriptor where a number is wanted.
+"""Numbers in a descriptor.
 
-A number, its digits (SOL001's maps hold strings only), or an input that has
-its value when the network function is instantiated.
+A number, its digits as text (SOL001's maps hold strings only), or an input,
+whose value is known when the network function is instantiated.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ MEMORY_UNIT = 'MB'
 DISK_UNIT = 'GB'
 
 _SIZE = re.compile(r'([0-9]{1,15})(?:\.([0-9]{1,9}))?\s*([A-Za-z]+)')
-# As Nova and the Tacker of these templates read them: its MB is a MiB.
+# As Nova and the Tacker that read these templates have it: 1 MB is 1 MiB.
 _BYTES = {'b': 1, 'kb': 2 ** 10, 'kib': 2 ** 10, 'mb': 2 ** 20,
           'mib': 2 ** 20, 'gb': 2 ** 30, 'gib': 2 ** 30, 'tb': 2 ** 40,
           'tib': 2 ** 40}
@@ -25,7 +25,7 @@ _BYTES = {'b': 1, 'kb': 2 ** 10, 'kib': 2 ** 10, 'mb': 2 ** 20,
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Input:
-    """The value of a topology template's input, not yet known."""
+    """An input of the topology template, whose value is not yet known."""
 
     name: str
 
@@ -36,12 +36,12 @@ Number = int | Input
 def number(name: str, value: Any) -> Number:
     """Return the number that a descriptor gives for a name.
 
-    :raises nova_rt.reservation.InvalidReservationError: for anything else than
+    :raises nova_rt.reservation.InvalidReservationError: for anything but
         digits or ``{get_input: NAME}``
     """
-    given = input_of(value)
-    if given:
-        return given
+    source = input_of(value)
+    if source:
+        return source
     if isinstance(value, dict):
         raise reservation.InvalidReservationError(
             f'{name} is {wording.shown(dict(value))}: give a whole '
@@ -65,7 +65,7 @@ def input_of(value: Any) -> Input | None:
 def size(name: str, value: Any, unit: str) -> int:
     """Return a size such as ``4096 MB`` in a unit, rounded up.
 
-    :raises nova_rt.reservation.InvalidReservationError: if it is no such size
+    :raises nova_rt.reservation.InvalidReservationError: if the value is not such a size
     """
     match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if not match or match[3].lower() not in _BYTES:

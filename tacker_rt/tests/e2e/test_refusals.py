@@ -22,7 +22,7 @@ def test_a_bad_descriptor_fails_with_one_sentence_and_makes_no_server(
     vnf.try_to_instantiate(**STANDARD)
     assert sentence in vnf.failure()
     # As Tacker shows what a process printed.
-    assert vnf.failure().startswith('b"tacker_rt.problems.InvalidDescriptor: ')
+    assert vnf.failure().startswith('b"tacker_rt.problems.InvalidDescriptorError: ')
     assert not list(observer.cloud.compute.servers(all_projects=True))
 
 

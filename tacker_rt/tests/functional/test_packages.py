@@ -9,8 +9,8 @@ from tacker.sol_refactored.common import exceptions
 from tacker.sol_refactored.common import vnfd_utils
 import yaml
 
-from tacker_rt import carry
 from tacker_rt import hot
+from tacker_rt import template_hints
 from tacker_rt import user_data
 from tacker_rt.tests import corpus
 from tacker_rt.tests import outcome
@@ -75,7 +75,7 @@ def reserve(csar_dir: Path, flavour_id: str) -> list[str]:
         mapped = topology.get('substitution_mappings') or {}
         if (mapped.get('properties') or {}).get('flavour_id') == flavour_id:
             vdus = [name for name, node in topology['node_templates'].items()
-                    if node['type'] == carry.VDU_TYPE]
+                    if node['type'] == template_hints.VDU_TYPE]
             path.write_text(corpus.with_reservations(
                 path, dict.fromkeys(vdus, True)).read_text())
             return vdus

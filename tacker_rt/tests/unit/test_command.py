@@ -108,7 +108,7 @@ def test_a_place_without_a_descriptor_is_told_so(tmp_path, capsys):
     (tmp_path / 'empty').mkdir()
     for given in (package, tmp_path / 'empty'):
         assert command.main(['validate', str(given)]) == 2
-        assert 'holds no descriptor' in capsys.readouterr().err
+        assert 'contains no descriptor' in capsys.readouterr().err
 
 
 def test_a_package_with_damaged_contents_is_told_so(tmp_path, capsys):
@@ -120,7 +120,7 @@ def test_a_package_with_damaged_contents_is_told_so(tmp_path, capsys):
     content[start:start + 9] = b'\xff' * 9
     package.write_bytes(content)
     assert command.main(['validate', str(package)]) == 2
-    assert 'no package that can be read' in capsys.readouterr().err
+    assert 'is not a readable package' in capsys.readouterr().err
 
 
 def test_a_vdu_whose_name_looks_like_a_server_of_another_s_is_its_own():
@@ -136,11 +136,11 @@ def test_a_vdu_whose_name_looks_like_a_server_of_another_s_is_its_own():
 @pytest.mark.parametrize(('text', 'said'), [
     ('a: !!timestamp foo', 'cannot be read'),
     ('a: !!int ""', 'cannot be read'), ('a: !!bool foo', 'cannot be read'),
-    ('a: [', '1: This is no YAML'), ('', '1: This is no TOSCA'),
-    ('- 1', 'This is no TOSCA'), ('a: 2001-99-99', 'cannot be read'),
+    ('a: [', '1: This is not valid YAML'), ('', '1: This is not TOSCA'),
+    ('- 1', 'This is not TOSCA'), ('a: 2001-99-99', 'cannot be read'),
     ('topology_template: []', '1: topology_template: This must be a map'),
     ('topology_template:\n  node_templates:\n    7: {}', '3: '),
-    ('!!python/name:os.system x', 'This is no YAML'),
+    ('!!python/name:os.system x', 'This is not valid YAML'),
     ('[' * 3000, 'cannot be read')])
 def test_what_is_no_descriptor_is_told_so(file, capsys, text, said):
     assert command.main(['validate', file(text)]) == 1
@@ -151,7 +151,7 @@ def test_a_file_that_is_no_text_is_told_so(tmp_path, capsys):
     path = tmp_path / 'given.yaml'
     path.write_bytes(b'a: 1\n\xff\xfe')
     assert command.main(['validate', str(path)]) == 1
-    assert 'given.yaml:2: This is no text in UTF-8' in capsys.readouterr().err
+    assert 'given.yaml:2: This is not UTF-8 text' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(('arguments', 'said'), [
@@ -166,7 +166,7 @@ def test_a_question_that_cannot_be_answered_is_told_so(
 
 def test_a_file_that_is_no_package_is_told_so(file, capsys):
     assert command.main(['validate', file('text', 'vnf.csar')]) == 2
-    assert 'no package that can be read' in capsys.readouterr().err
+    assert 'is not a readable package' in capsys.readouterr().err
 
 
 def test_an_input_without_a_value_is_told_so(file, capsys):

@@ -80,7 +80,7 @@ def test_an_allocation_becomes_extra_specs_if_asked_to(way):
 
 def test_lost_indentation_is_told():
     found = outcome.of(as_copied('flavor'))
-    assert 'the indentation is lost, and was restored' in found.sentences
+    assert 'the indentation was lost and has been restored' in found.sentences
 
 
 def test_several_vdus_without_indentation_are_told_apart():

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 import pytest
 
 from nova_rt import reservation
-from tacker_rt import asked
 from tacker_rt import problems
 from tacker_rt import reader
+from tacker_rt import request
 from tacker_rt import values
 
 RUNTIME, PERIOD = reservation.HINTS
@@ -95,11 +95,11 @@ def test_a_contradiction_with_extra_specs_is_refused():
 
 
 def test_extra_specs_need_no_hint():
-    assert reader.checked(extra_specs(json.dumps(EXTRA_SPECS))).in_flavor
+    assert reader.read_valid(extra_specs(json.dumps(EXTRA_SPECS))).in_flavor
 
 
 def test_an_input_stays_an_input():
-    wanted = reader.checked(legacy({
+    wanted = reader.read_valid(legacy({
         RUNTIME: {'get_input': 'runtime'}, PERIOD: {'get_input': ['period']}}))
     assert wanted.runtime_us == values.Input('runtime')
     assert wanted.period_us == values.Input('period')
@@ -116,7 +116,7 @@ def test_a_mistyped_name_is_told_the_right_one(make, name, meant):
 @pytest.mark.parametrize('name', ['cpu.rt_policy', 'cpu.rt_priority'])
 def test_what_only_a_flavor_can_say_is_told_so(name):
     _, wrong = reader.read(requirements({**AS_TEXT, name: 'fifo'}))
-    assert f'only a flavor can say it, as hw:{name}' in wrong[0].sentence
+    assert f'only a flavor can set it, as hw:{name}' in wrong[0].sentence
 
 
 @pytest.mark.parametrize(('value', 'said'), [
@@ -137,7 +137,7 @@ def test_half_a_reservation_is_refused():
 
 def test_half_a_reservation_is_taken_over_a_flavor():
     vdu = {**legacy({RUNTIME: 60000}), 'properties': {'flavor': 'rt1'}}
-    wanted = reader.checked(vdu)
+    wanted = reader.read_valid(vdu)
     assert wanted.times == {RUNTIME: 60000}
     assert wanted.flavor == 'rt1'
 
@@ -145,7 +145,7 @@ def test_half_a_reservation_is_taken_over_a_flavor():
 def test_tackers_name_of_a_flavor_is_found():
     vdu = sol001(requested_additional_capabilities={'properties': {
         'requested_additional_capability_name': 'rt1'}})
-    assert reader.checked(vdu).flavor == 'rt1'
+    assert reader.read_valid(vdu).flavor == 'rt1'
 
 
 @pytest.mark.parametrize('vdu', [
@@ -169,18 +169,18 @@ def test_a_text_in_place_of_a_map_is_refused(vdu):
 
 
 def test_extra_specs_that_cannot_be_read_are_refused():
-    assert 'no JSON or YAML map' in refused(
+    assert 'not a JSON or YAML map' in refused(
         extra_specs('{"hw:cpu.rt_runtime_us": '))[1]
 
 
 def test_a_name_used_in_itself_is_no_endless_search():
     loop = {}
     loop['again'] = loop
-    assert reader.read({'properties': loop}) == (asked.Asked(), [])
+    assert reader.read({'properties': loop}) == (request.VduRequest(), [])
 
 
 def test_affinity_and_topology_become_extra_specs_of_nova():
-    wanted = reader.checked(legacy({
+    wanted = reader.read_valid(legacy({
         'cpu_affinity': 'dedicated', 'thread_allocation': 'isolate',
         'socket_count': 1, 'core_count': '2', 'thread_count': 2}, num_cpus=4))
     assert wanted.extra_specs == {
@@ -189,14 +189,14 @@ def test_affinity_and_topology_become_extra_specs_of_nova():
 
 
 @pytest.mark.parametrize(('allocation', 'said'), [
-    ({**TIMES, 'cpu_affinity': 'dedicated'}, 'nothing is left to reserve'),
+    ({**TIMES, 'cpu_affinity': 'dedicated'}, 'leaves no room for a reservation'),
     ({'thread_allocation': 'prefer'}, 'give cpu_affinity: dedicated'),
     ({'cpu_affinity': 'pinned'}, 'give one of shared, dedicated'),
     ({'cpu_afinity': 'shared'}, 'did you mean cpu_affinity?'),
     ({'sockets': 0}, 'There is no'), ({'core_count': 0}, 'at least 1'),
-    ({7: 1}, 'is no name'),
+    ({7: 1}, 'is not a name'),
     ({'socket_count': 1, 'core_count': 3, 'thread_count': 1},
-     '1 x 3 x 1 are 3 vCPUs, but num_cpus is 4')])
+     '1 x 3 x 1 makes 3 vCPUs, but num_cpus is 4')])
 def test_affinity_and_topology_that_cannot_be_are_refused(allocation, said):
     assert said in refused(legacy(allocation, num_cpus=4))[1]
 
@@ -204,16 +204,16 @@ def test_affinity_and_topology_that_cannot_be_are_refused(allocation, said):
 def test_affinity_beside_a_flavor_is_refused():
     vdu = {**legacy({'cpu_affinity': 'shared'}),
            'properties': {'flavor': 'rt1'}}
-    assert "flavor 'rt1' decides this" in refused(vdu)[1]
+    assert "flavor 'rt1' already sets this" in refused(vdu)[1]
 
 
 @pytest.mark.parametrize(('given', 'expected'), [
-    ({}, asked.Size()),
+    ({}, request.Size()),
     ({'num_cpus': '4', 'mem_size': '1 GB', 'disk_size': '1500 MB'},
-     asked.Size(4, 1024, 2)),
-    ({'mem_size': '0.5 GiB', 'disk_size': '20gb'}, asked.Size(1, 512, 20))])
+     request.Size(4, 1024, 2)),
+    ({'mem_size': '0.5 GiB', 'disk_size': '20gb'}, request.Size(1, 512, 20))])
 def test_sizes_are_in_the_units_of_a_flavor_and_never_less(given, expected):
-    assert reader.checked(legacy(**given)).size == expected
+    assert reader.read_valid(legacy(**given)).size == expected
 
 
 @pytest.mark.parametrize(('given', 'said'), [
@@ -239,5 +239,5 @@ def test_sizes_that_cannot_be_are_refused(given, said):
 def test_anything_is_read_or_refused(vdu):
     if isinstance(vdu, dict):
         wanted, wrong = reader.read(vdu)
-        assert isinstance(wanted, asked.Asked)
+        assert isinstance(wanted, request.VduRequest)
         assert all(each.sentence for each in wrong)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from nova_rt import reservation
-from tacker_rt import carry
+from tacker_rt import template_hints
 from tacker_rt import user_data
 
 PACKAGES = Path(__file__).parents[3] / 'tosca' / 'packages'
@@ -68,7 +68,7 @@ def hints_in(fields, vdu):
 def test_a_vdu_named_like_a_server_of_another_s_gets_no_hints_of_it():
     template = {'resources': {name: {'type': 'OS::Nova::Server'}
                               for name in ('web', 'web-0', 'web-1')}}
-    assert carry.into([template], {'web': HINTS}, {'web', 'web-1'}) == {'web'}
+    assert template_hints.add_hints([template], {'web': HINTS}, {'web', 'web-1'}) == {'web'}
     assert [name for name, server in template['resources'].items()
             if 'properties' in server] == ['web', 'web-0']
 
@@ -137,7 +137,7 @@ def test_hints_that_the_package_has_already_are_kept(tmp_path):
 
 @pytest.mark.parametrize(('given', 'sentence'), [
     ({'cpu.rt_runtime_us': 1000}, 'give it once'),
-    ({'get_param': 'hints'}, 'write them out')])
+    ({'get_param': 'hints'}, 'write the hints out')])
 def test_hints_of_the_package_that_clash_are_refused(
         tmp_path, given, sentence):
     csar_dir = package('standard', tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that is wrong with the reservations of one descriptor."""
+"""All problems with the reservations of one descriptor."""
 
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -8,23 +8,23 @@ from typing import Any
 
 from nova_rt import reservation
 from nova_rt import wording
-from tacker_rt import asked
-from tacker_rt import carriers
+from tacker_rt import locations
 from tacker_rt import problems
 from tacker_rt import reader
+from tacker_rt import request
 from tacker_rt import values
 
 TOPOLOGY = 'topology_template'
 TEMPLATES = 'node_templates'
 INPUTS = 'inputs'
 _TYPES = '_types'
-# Where names are the author's own, or are read only where they are used.
+# Sections where names are the author's, or are read only where they are used.
 _FREE = (INPUTS, 'outputs', 'dsl_definitions', 'metadata')
 
 
-def check(content: Any) -> tuple[dict[str, asked.Asked],
+def validate(content: Any) -> tuple[dict[str, request.VduRequest],
                                  list[problems.Problem]]:
-    """Return what the VDUs of a descriptor ask for, and what is wrong.
+    """Return what the VDUs of a descriptor ask for, and all problems.
 
     :param content: the descriptor as YAML gives it
     """
@@ -41,8 +41,8 @@ def check(content: Any) -> tuple[dict[str, asked.Asked],
         elif not isinstance(node, dict):
             wrong += _strays(node, path)
         else:
-            wanted[name], problem = reader.read(node)
-            wrong += [each.below(path) for each in problem or _inputs(
+            wanted[name], issues = reader.read(node)
+            wrong += [problem.below(path) for problem in issues or _inputs(
                 wanted[name], topology.get(INPUTS) or {})]
     wrong += _elsewhere(content, ())
     wrong += _elsewhere(topology, (TOPOLOGY,))
@@ -50,23 +50,23 @@ def check(content: Any) -> tuple[dict[str, asked.Asked],
 
 
 def _shape(content: Any) -> Iterator[problems.Problem]:
-    """Yield what makes a descriptor unreadable."""
+    """Yield the problems that make a descriptor unreadable."""
     if not isinstance(content, dict):
         yield problems.Problem((), (
-            f'This is no TOSCA: give a map, with {TOPOLOGY} in it.'))
+            f'This is not TOSCA: give a map that contains {TOPOLOGY}.'))
         return
     topology = content.get(TOPOLOGY)
     for path, value in (
             ((TOPOLOGY,), topology),
-            ((TOPOLOGY, TEMPLATES), carriers.at(topology, (TEMPLATES,))),
-            ((TOPOLOGY, INPUTS), carriers.at(topology, (INPUTS,)))):
+            ((TOPOLOGY, TEMPLATES), locations.at(topology, (TEMPLATES,))),
+            ((TOPOLOGY, INPUTS), locations.at(topology, (INPUTS,)))):
         if value is not None and not isinstance(value, dict):
             yield problems.Problem(path, 'This must be a map.')
 
 
 def _elsewhere(content: Mapping[str, Any], path: problems.Path,
                ) -> Iterator[problems.Problem]:
-    """Yield names of ours that stand outside of node templates."""
+    """Yield a problem for each of our names outside node templates."""
     for key, value in content.items():
         if key in (TOPOLOGY, TEMPLATES, *_FREE) or str(key).endswith(_TYPES):
             continue
@@ -74,12 +74,12 @@ def _elsewhere(content: Mapping[str, Any], path: problems.Path,
 
 
 def _strays(value: Any, path: problems.Path) -> Iterator[problems.Problem]:
-    return (each.below(path) for each in carriers.strays(value, {}))
+    return (problem.below(path) for problem in locations.strays(value, {}))
 
 
-def _inputs(wanted: asked.Asked,
+def _inputs(wanted: request.VduRequest,
             inputs: Mapping[str, Any]) -> list[problems.Problem]:
-    """Return what is wrong with the inputs that a VDU takes values from."""
+    """Return the problems with the inputs from which a VDU takes values."""
     known: dict[str, int] = {}
     try:
         for name, value in wanted.times.items():
@@ -90,8 +90,8 @@ def _inputs(wanted: asked.Asked,
         times = reservation.times_from_hints(known)
         if times.runtime_us is not None and times.period_us is not None:
             reservation.Reservation(times.runtime_us, times.period_us, 1)
-    except reservation.InvalidReservationError as error:
-        return [problems.Problem((), str(error))]
+    except reservation.InvalidReservationError as exc:
+        return [problems.Problem((), str(exc))]
     return []
 
 
@@ -99,7 +99,7 @@ def _default(value: values.Input, inputs: Mapping[str, Any]) -> int | None:
     """Return the default of an input, None if it has none."""
     if value.name not in inputs:
         close = difflib.get_close_matches(
-            value.name[:64], [str(each) for each in inputs], n=1)
+            value.name[:64], [str(name) for name in inputs], n=1)
         raise reservation.InvalidReservationError(
             f'There is no input {wording.shown(value.name)}: '
             + (f'did you mean {close[0]}?' if close

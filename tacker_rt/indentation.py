@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Descriptors that have lost their indentation, as when copied from a PDF.
 
-The descriptors of the OpenStack paper, section 5.1, look like that in its
-text. YAML would read them as one flat map, or not at all. What belongs into
-what is known from TOSCA, for the few keys that such a descriptor has.
+The descriptors of the OpenStack paper, section 5.1, look like this when copied.
+YAML would read them as one flat map, or not at all. TOSCA determines the
+nesting of the few keys that such a descriptor has.
 """
 
 import re
@@ -21,19 +21,19 @@ _OF_NODES = (_TYPE, _CAPABILITIES, 'requirements', 'artifacts', 'interfaces')
 _INDENT = '  '
 
 
-def without_ellipses(text: str) -> str:
-    """Return a text without the dots that stand for what was left out.
+def remove_ellipses(text: str) -> str:
+    """Return a text without the ellipses that mark omissions.
 
-    At the start of a line they end a document of YAML; elsewhere they are
-    the author's, and no YAML.
+    At the start of a line, ``...`` ends a YAML document; indented, it is the
+    author's and not valid YAML.
     """
     return _ELLIPSIS.sub('', text)
 
 
-def restored(text: str) -> str | None:
-    """Return a descriptor with its indentation, None if it has not lost it.
+def restore(text: str) -> str | None:
+    """Return a descriptor with its indentation, None if it was not lost.
 
-    Lines stay where they are.
+    Line numbers stay the same.
     """
     lines = text.splitlines()
     keys = [line.partition(':')[0].strip() for line in lines]
@@ -50,7 +50,7 @@ def restored(text: str) -> str | None:
 
 
 class _Levels:
-    """How deep each line stands, one after the other."""
+    """The nesting level of each line, determined line by line."""
 
     def __init__(self) -> None:
         self._level = 0
@@ -60,8 +60,8 @@ class _Levels:
     def of(self, key: str, opens: bool, following: str) -> int:
         """Return the level of the next line.
 
-        :param opens: whether it has no value of its own
-        :param following: the key on the line after it
+        :param opens: whether the line has no value of its own
+        :param following: the key on the line after this one
         """
         self._level = self._next(key, opens, following)
         self._opened, self._previous = opens, key
@@ -82,7 +82,7 @@ class _Levels:
             return 5 if self._level == 4 else 3
         if key in _OF_COMPUTE or key == _ALLOCATION:
             return 6
-        # A capability beside the one before it.
+        # A sibling of the previous capability.
         if opens and following == _PROPERTIES and self._level > 4:
             return 4
         if self._level == 0 and not self._opened:

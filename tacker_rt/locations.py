@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The maps of a VDU in which a reservation can stand, and those it cannot.
+"""Where in a VDU a reservation may be given, and names found elsewhere.
 
 - ``cpu_allocation`` of ``nfv_compute`` (OpenStack paper, section 5.1);
 - ``vdu_cpu_requirements`` of ``virtual_cpu``, and
   ``target_performance_parameters`` of any requested additional capability
   (ETSI GS NFV-SOL 001, VirtualCpu and RequestedAdditionalCapability);
-- ``scheduler_hints``, where a type of the author's own has this property;
+- ``scheduler_hints``, if the descriptor's own node type has this property;
 - ``nova_extra_specs`` of ``compute_requirements``, from which
   heat-translator makes a flavor.
 """
@@ -37,7 +37,7 @@ _STRAY = (
 
 
 class Kind(enum.Enum):
-    """How the keys of a carrier are to be understood."""
+    """How the keys at a location are read."""
 
     ALLOCATION = 'allocation'
     HINTS = 'hints'
@@ -45,31 +45,31 @@ class Kind(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Carrier:
-    """A map in which a reservation can stand; not a map if miswritten."""
+class Location:
+    """A place for a reservation; its content is not a map if miswritten."""
 
     path: problems.Path
     kind: Kind
     content: Any
 
 
-def carriers(vdu: Mapping[str, Any]) -> Iterator[Carrier]:
-    """Yield the carriers that a node template has."""
-    yield from _carrier(vdu, ALLOCATION, Kind.ALLOCATION)
-    yield from _carrier(vdu, REQUIREMENTS, Kind.HINTS)
+def locations(vdu: Mapping[str, Any]) -> Iterator[Location]:
+    """Yield the locations that a node template has."""
+    yield from _location(vdu, ALLOCATION, Kind.ALLOCATION)
+    yield from _location(vdu, REQUIREMENTS, Kind.HINTS)
     capabilities = at(vdu, CAPABILITIES)
     if isinstance(capabilities, dict):
         for key in capabilities:
-            yield from _carrier(
+            yield from _location(
                 vdu, (*CAPABILITIES, key, PARAMETERS), Kind.HINTS)
-    yield from _carrier(vdu, HINTS, Kind.HINTS)
+    yield from _location(vdu, HINTS, Kind.HINTS)
     content = at(vdu, EXTRA_SPECS)
     if content is not None:
-        yield Carrier(EXTRA_SPECS, Kind.EXTRA_SPECS, _loaded(content))
+        yield Location(EXTRA_SPECS, Kind.EXTRA_SPECS, _loaded(content))
 
 
 def at(document: Any, path: problems.Path) -> Any:
-    """Return what stands at a path, None if nothing does."""
+    """Return the value at a path, None if there is none."""
     for key in path:
         if not isinstance(document, dict):
             return None
@@ -77,40 +77,40 @@ def at(document: Any, path: problems.Path) -> Any:
     return document
 
 
-def strays(vdu: Any, known: Mapping[problems.Path, Carrier],
+def strays(vdu: Any, known: Mapping[problems.Path, Location],
            ) -> Iterator[problems.Problem]:
-    """Yield names of ours that stand where nothing would read them.
+    """Yield a problem for each of our names where nothing reads it.
 
-    :param known: the carriers, by path
+    :param known: the locations, by path
     """
-    # An anchor may be used many times, or in itself.
+    # An anchor may be used many times, or refer to itself.
     seen: set[int] = set()
     left: list[tuple[Any, problems.Path]] = [(vdu, ())]
     while left:
         value, path = left.pop()
-        carrier = known.get(path)
-        if carrier and (carrier.kind is Kind.EXTRA_SPECS
-                        or isinstance(carrier.content, dict)):
+        location = known.get(path)
+        if location and (location.kind is Kind.EXTRA_SPECS
+                        or isinstance(location.content, dict)):
             continue
-        if isinstance(value, str) and carrier and mentions(value):
+        if isinstance(value, str) and location and mentions(value):
             yield problems.Problem(
-                path, f'This must be a map, with {reservation.RUNTIME} and '
-                f'{reservation.PERIOD} as keys of their own.')
+                path, f'This must be a map with the keys {reservation.RUNTIME} and '
+                f'{reservation.PERIOD}.')
         if not isinstance(value, (dict, list)) or id(value) in seen:
             continue
         seen.add(id(value))
-        for key, each in (value.items() if isinstance(value, dict)
-                          else enumerate(value)):
+        for key, child in (value.items() if isinstance(value, dict)
+                           else enumerate(value)):
             if isinstance(key, str) and is_ours(key):
                 yield problems.Problem((*path, key), _STRAY)
-            if isinstance(each, (dict, list, str)):
-                left.append((each, (*path, key)))
+            if isinstance(child, (dict, list, str)):
+                left.append((child, (*path, key)))
 
 
-# The keys of descriptors are few, and each is compared with every name.
+# Descriptors repeat few distinct keys, and comparing a key is slow.
 @functools.lru_cache(maxsize=4096)
 def is_ours(key: str) -> bool:
-    """Return whether a key is the name of a runtime or period, or nearly."""
+    """Return whether a key is the name of a runtime or period, or close to it."""
     plain = key.removeprefix(reservation.EXTRA_SPEC_PREFIX)
     return (plain in reservation.HINTS
             or spelling.meant(key) in reservation.HINTS)
@@ -121,15 +121,15 @@ def mentions(text: str) -> bool:
     return any(name in text for name in reservation.HINTS)
 
 
-def _carrier(vdu: Mapping[str, Any], path: problems.Path, kind: Kind,
-             ) -> Iterator[Carrier]:
+def _location(vdu: Mapping[str, Any], path: problems.Path, kind: Kind,
+             ) -> Iterator[Location]:
     content = at(vdu, path)
     if content is not None:
-        yield Carrier(path, kind, content)
+        yield Location(path, kind, content)
 
 
 def _loaded(content: Any) -> Any:
-    """Return the map that is written as JSON or YAML within a string."""
+    """Return the map that a string holds as JSON or YAML."""
     if not isinstance(content, str):
         return content
     try:

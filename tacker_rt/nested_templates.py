@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of templates that heat-translator makes for groups that scale.
+"""Parameters of the nested templates that heat-translator makes for scaling.
 
-It moves what is scaled into a template of its own, and hands no parameter of
-the stack on to that: there, an input would be its default or unknown.
+It moves scaled resources into a nested template without passing the stack's
+parameters on: there, an input would have its default or be unknown.
 """
 
 from collections.abc import Collection
@@ -16,11 +16,11 @@ GROUP = 'OS::Heat::AutoScalingGroup'
 
 def pass_inputs(resources: Iterable[Any], templates: dict[str, str],
                 inputs: Collection[str]) -> None:
-    """Hand inputs on to the nested templates that use them.
+    """Pass inputs on to the nested templates that use them.
 
-    :param resources: heat-translator's, among them the groups; changed
-    :param templates: the nested templates by name; changed
-    :param inputs: names of the inputs that reservations come from
+    :param resources: heat-translator's, including the groups; changed in place
+    :param templates: the nested templates by name; changed in place
+    :param inputs: names of the inputs that give reservations their values
     """
     if not inputs:
         return
@@ -30,14 +30,14 @@ def pass_inputs(resources: Iterable[Any], templates: dict[str, str],
         if not used:
             continue
         declared = template.setdefault('parameters', {})
-        for each in used:
-            declared.setdefault(each, {'type': 'number'})
+        for parameter in used:
+            declared.setdefault(parameter, {'type': 'number'})
         templates[name] = yaml.dump(template, sort_keys=False)
         for resource in resources:
             scaled = resource.properties.get('resource')
             if resource.type == GROUP and scaled['type'] == name:
                 scaled.setdefault('properties', {}).update(
-                    {each: {'get_param': each} for each in used})
+                    {parameter: {'get_param': parameter} for parameter in used})
 
 
 def parameters(value: Any) -> set[str]:

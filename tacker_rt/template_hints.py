@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Put the reservations of a VNFD into the Heat templates of its package.
+"""Add the reservations of a VNFD to the Heat templates of its package.
 
-Tacker's version 2 deploys the templates that a VNF package brings, and takes
-no more than images, flavor names and networks from the VNFD.
+Tacker's version 2 deploys the templates in a VNF package, and takes only
+images, flavor names and networks from the VNFD.
 """
 
 from collections.abc import Collection
@@ -23,25 +23,25 @@ VDU_TYPE = 'tosca.nodes.nfv.Vdu.Compute'
 
 def reservations(topology: Mapping[str, Any], given: Mapping[str, Any],
                  stored: Mapping[str, Hints]) -> dict[str, Hints]:
-    """Return the scheduler hints by VDU, of those that have any.
+    """Return the scheduler hints by VDU, for the VDUs that have any.
 
     :param topology: the topology template of the deployment flavour
-    :param given: values of inputs, by name, in this request
-    :param stored: what this function returned at instantiation
-    :raises tacker_rt.problems.InvalidDescriptor: if a VDU asks for what
-        cannot be, or an input has no value
+    :param given: this request's values of inputs, by name
+    :param stored: the result of this function at instantiation
+    :raises tacker_rt.problems.InvalidDescriptorError: if a VDU asks for an
+        invalid reservation, or an input has no value
     """
-    found = {}
+    hints = {}
     for name, node in (topology.get('node_templates') or {}).items():
         path = ('topology_template', 'node_templates', name)
-        wanted = reader.checked(node, path)
+        wanted = reader.read_valid(node, path)
         times = {key: _value(value, topology, given,
                              stored.get(name, {}).get(key))
                  for key, value in wanted.times.items()}
         if times:
             _check(times, path)
-            found[name] = times
-    return found
+            hints[name] = times
+    return hints
 
 
 def _value(value: values.Number, topology: Mapping[str, Any],
@@ -49,74 +49,74 @@ def _value(value: values.Number, topology: Mapping[str, Any],
     if isinstance(value, int):
         return value
     definition = (topology.get('inputs') or {}).get(value.name) or {}
-    for known in (given.get(value.name), stored, definition.get('default')):
-        if known is not None:
-            return reservation.parse_number(value.name, known)
-    raise problems.InvalidDescriptor([problems.Problem((), (
+    for candidate in (given.get(value.name), stored, definition.get('default')):
+        if candidate is not None:
+            return reservation.parse_number(value.name, candidate)
+    raise problems.InvalidDescriptorError([problems.Problem((), (
         f'The input {wording.shown(value.name)} has no value: give it in '
         'additionalParams, or a default in the VNFD.'))])
 
 
 def _check(times: Hints, path: problems.Path) -> None:
-    """Check what inputs made of a reservation."""
+    """Check a reservation after its inputs have their values."""
     try:
-        found = reservation.times_from_hints(times)
-        if found.runtime_us is not None and found.period_us is not None:
-            reservation.Reservation(found.runtime_us, found.period_us, 1)
-    except reservation.InvalidReservationError as error:
-        raise problems.InvalidDescriptor(
-            [problems.Problem(path, str(error))]) from error
+        parsed = reservation.times_from_hints(times)
+        if parsed.runtime_us is not None and parsed.period_us is not None:
+            reservation.Reservation(parsed.runtime_us, parsed.period_us, 1)
+    except reservation.InvalidReservationError as exc:
+        raise problems.InvalidDescriptorError(
+            [problems.Problem(path, str(exc))]) from exc
 
 
 def nodes(topology: Mapping[str, Any]) -> Collection[str]:
-    """Return the names of all nodes, with a reservation or without."""
+    """Return the names of all nodes, with or without a reservation."""
     return topology.get('node_templates') or {}
 
 
-def into(templates: Iterable[Any], wanted: Mapping[str, Hints],
+def add_hints(templates: Iterable[Any], wanted: Mapping[str, Hints],
          others: Collection[str]) -> set[str]:
-    """Add hints to the servers in templates, and return the VDUs served.
+    """Add hints to the servers in templates; return the VDUs that have a server.
 
-    :param templates: Heat templates as YAML gives them; changed in place
+    :param templates: parsed Heat templates; changed in place
     :param others: the names of all nodes
-    :raises tacker_rt.problems.InvalidDescriptor: if a template gives other
-        hints, or gives them so that none can be added
+    :raises tacker_rt.problems.InvalidDescriptorError: if a template contradicts
+        the hints, or computes its own so that none can be added
     """
     served = set()
     for template in templates:
         if not isinstance(template, dict):
             continue
         for vdu, server in hot.servers(template, wanted, others):
-            _add(vdu, server, wanted[vdu])
+            _add_to_server(vdu, server, wanted[vdu])
             served.add(vdu)
     return served
 
 
-def _add(vdu: str, server: dict[str, Any], wanted: Hints) -> None:
+def _add_to_server(vdu: str, server: dict[str, Any], wanted: Hints) -> None:
     properties = server.setdefault('properties', {})
     hints = properties.get(hot.HINTS) or {}
     path = ('resources', vdu, 'properties', hot.HINTS)
     if not isinstance(hints, dict) or any(
             str(key).startswith(('get_', 'map_', 'yaql')) for key in hints):
-        raise problems.InvalidDescriptor([problems.Problem(path, (
-            'The VNFD asks for a reservation, which cannot be added to '
-            'hints that are computed: write them out.'))])
+        raise problems.InvalidDescriptorError([problems.Problem(path, (
+            'The reservation in the VNFD cannot be added to computed '
+            'hints: write the hints out as a map.'))])
     for name, value in wanted.items():
         if name in hints and str(hints[name]) != str(value):
-            raise problems.InvalidDescriptor([problems.Problem(path, (
+            raise problems.InvalidDescriptorError([problems.Problem(path, (
                 f'{name} is {wording.shown(hints[name])} here and '
                 f'{value} in the VNFD: give it once.'))])
     properties[hot.HINTS] = {**hints, **wanted}
 
 
 def refuse_missing(wanted: Mapping[str, Hints], served: set[str]) -> None:
-    """Refuse a VDU with a reservation that is no server in any template.
+    """Refuse a VDU that has a reservation but no server in any template.
 
-    :raises tacker_rt.problems.InvalidDescriptor: if there is one
+    :raises tacker_rt.problems.InvalidDescriptorError: if there is one
     """
     missing = [vdu for vdu in wanted if vdu not in served]
     if missing:
-        raise problems.InvalidDescriptor(problems.Problem(
+        raise problems.InvalidDescriptorError(problems.Problem(
             ('topology_template', 'node_templates', vdu), (
                 'This VDU asks for a reservation, but the base HOT of the '
                 f'package has no {hot.SERVER} of this name.'))

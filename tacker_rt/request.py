@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a VDU asks for, whichever way its descriptor says it."""
+"""What a VDU asks for, independent of how its descriptor expresses it."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -10,7 +10,7 @@ from tacker_rt import values
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Size:
-    """What a flavor of the VDU's own would have, in the units of Nova.
+    """The size of a flavor made for the VDU, in Nova's units.
 
     :ivar vcpus: number of vCPUs
     :ivar ram_mb: memory in MiB
@@ -23,16 +23,16 @@ class Size:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Asked:
+class VduRequest:
     """What one VDU asks for.
 
-    :ivar runtime_us: of the reservation in µs, None if only a flavor says it
-    :ivar period_us: the same for the period
-    :ivar in_flavor: whether these stand in the flavor that stock translation
-        makes already, so that no hint is needed
-    :ivar extra_specs: affinity and topology of the vCPUs, by Nova's names
+    :ivar runtime_us: of the reservation in µs, None if only a flavor gives it
+    :ivar period_us: of the reservation in µs, None if only a flavor gives it
+    :ivar in_flavor: whether both are in the flavor that stock translation
+        already makes, so that no hint is needed
+    :ivar extra_specs: affinity and topology of the vCPUs, by extra spec
     :ivar flavor: the name of a flavor, or None
-    :ivar size: of the flavor that is to be made if none is named
+    :ivar size: of the flavor to make if none is named
     """
 
     runtime_us: values.Number | None = None

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What heat-translator leaves open in a template, so that Heat can run it.
+"""Completion of what heat-translator leaves open, so that Heat can run it.
 
 A descriptor need not name images, and may have no network. heat-translator
 then writes a comment in place of the image and nothing for the network, which
-Nova takes for a wish to have one.
+Nova takes as a request for one.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from tacker_rt import hot
-from tacker_rt import nested
+from tacker_rt import nested_templates
 
 _SOFTWARE = ('OS::Heat::SoftwareDeployment',
              'OS::Heat::SoftwareDeploymentGroup')
@@ -34,17 +34,17 @@ def complete(main: str, templates: dict[str, dict[str, Any]],
             if not configured:
                 properties['user_data_format'] = _format(nodes[vdu])
             if not properties.get('image'):
-                _ask_for_image(vdu, nodes[vdu], properties, template)
+                _add_image_parameter(vdu, nodes[vdu], properties, template)
                 if name != main:
-                    _hand_on(vdu, name, nodes[vdu], templates[main])
+                    _pass_image_on(vdu, name, nodes[vdu], templates[main])
         _complete_groups(template)
     for template in templates.values():
         _keep_parameters(template)
 
 
 def _keep_parameters(template: dict[str, Any]) -> None:
-    """Keep the parameters that are used: others would be asked for."""
-    used = nested.parameters([template.get('resources') or {},
+    """Drop unused parameters: Heat would demand values for them."""
+    used = nested_templates.parameters([template.get('resources') or {},
                               template.get('outputs') or {}])
     kept = {name: declared for name, declared
             in (template.get('parameters') or {}).items() if name in used}
@@ -57,49 +57,49 @@ def _keep_parameters(template: dict[str, Any]) -> None:
 
 
 def _format(node: Mapping[str, Any]) -> str:
-    """Return how user data is passed; nothing needs Heat's own format."""
+    """Return the user data format; nothing here needs Heat's own."""
     given = (node.get('properties') or {}).get('user_data_format')
     return given if isinstance(given, str) else 'RAW'
 
 
-def _parameter(vdu: str) -> str:
+def _parameter_name(vdu: str) -> str:
     return f'{vdu}_image'
 
 
-def _declared(vdu: str, node: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameter for a VDU's image, with the one that it names."""
+def _image_parameter(vdu: str, node: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameter for a VDU's image; the default is the image it names."""
     data = (node.get('properties') or {}).get('sw_image_data')
     name = data.get('name') if isinstance(data, Mapping) else None
     declared = {'type': 'string', 'description': f'The image of {vdu}'}
     return {**declared, 'default': name} if isinstance(name, str) else declared
 
 
-def _ask_for_image(vdu: str, node: Mapping[str, Any],
+def _add_image_parameter(vdu: str, node: Mapping[str, Any],
                    properties: dict[str, Any],
                    template: dict[str, Any]) -> None:
     parameters = template.get('parameters') or {}
-    parameters[_parameter(vdu)] = _declared(vdu, node)
+    parameters[_parameter_name(vdu)] = _image_parameter(vdu, node)
     template['parameters'] = parameters
-    properties['image'] = {'get_param': _parameter(vdu)}
+    properties['image'] = {'get_param': _parameter_name(vdu)}
 
 
-def _hand_on(vdu: str, nested_name: str, node: Mapping[str, Any],
+def _pass_image_on(vdu: str, nested_name: str, node: Mapping[str, Any],
              main: dict[str, Any]) -> None:
-    """Let the image of a nested server be a parameter of the stack."""
+    """Make the image of a nested server a parameter of the stack."""
     for resource in main['resources'].values():
         scaled = (resource.get('properties') or {}).get('resource') or {}
-        if resource['type'] == nested.GROUP and (
+        if resource['type'] == nested_templates.GROUP and (
                 scaled.get('type') == nested_name):
-            scaled.setdefault('properties', {})[_parameter(vdu)] = {
-                'get_param': _parameter(vdu)}
+            scaled.setdefault('properties', {})[_parameter_name(vdu)] = {
+                'get_param': _parameter_name(vdu)}
             main['parameters'] = {**(main.get('parameters') or {}),
-                                  _parameter(vdu): _declared(vdu, node)}
+                                  _parameter_name(vdu): _image_parameter(vdu, node)}
 
 
 def _complete_groups(template: Mapping[str, Any]) -> None:
-    """Start groups, whose size Tacker would fill in, with the smallest."""
+    """Start groups whose size Tacker would fill in at their minimum."""
     for resource in (template.get('resources') or {}).values():
         properties = resource.get('properties') or {}
-        if (resource['type'] == nested.GROUP
+        if (resource['type'] == nested_templates.GROUP
                 and properties.get('desired_capacity') == 'DESIRED_CAPACITY'):
             properties['desired_capacity'] = properties.get('min_size', 1)
