@@ -30,7 +30,7 @@ class CommandError(errors.NovaRTError):
 
 
 class Explained(command.Command):
-    """A command whose failures are told in a sentence.
+    """A command whose failures are reported in a sentence each.
 
     It comes before cliff's class among the bases.
     """

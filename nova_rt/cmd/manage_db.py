@@ -51,7 +51,7 @@ class _EveryCell(manage_base.Explained, lister.Lister):
 class Status(_EveryCell):
     """Tell for every cell whether its database has the columns of nova-rt.
 
-    The state is current, absent, or old; failed where it cannot be told, with
+    The state is current, absent, or old; failed where it cannot be read, with
     the reason and exit status 1.
     """
 
