@@ -114,7 +114,7 @@ class Auditor:
         self._reservations.apply(container.pid, server.runs)
         return True
 
-    def _settle(self, drift: drifts.Drift) -> bool:
+    def _take_back_budgets(self, drift: drifts.Drift) -> bool:
         self._reservations.take_back_all()
         return True
 
@@ -162,7 +162,7 @@ class Auditor:
 
 _HEALERS: dict[drifts.Kind, Callable[[Auditor, drifts.Drift], bool]] = {
     drifts.Kind.KERNEL_LACKS: Auditor._apply,
-    drifts.Kind.KERNEL_KEEPS: Auditor._settle,
+    drifts.Kind.KERNEL_KEEPS: Auditor._take_back_budgets,
     drifts.Kind.CLAIM_MISSING: Auditor._record_claim,
     drifts.Kind.FLAVOR_SILENT: Auditor._name_share,
     drifts.Kind.PLACEMENT_LACKS: Auditor._correct,

@@ -14,7 +14,6 @@ from typing import Any
 from nova import context as nova_context
 from nova import exception
 from nova import objects
-from oslo_log import log as logging
 
 from nova_rt import allocations
 from nova_rt import fitting
@@ -23,8 +22,6 @@ from nova_rt import shares
 from nova_rt.filters import host_view
 from nova_rt.filters import in_place_resize
 from nova_rt.filters import request_state
-
-LOG = logging.getLogger(__name__)
 
 # Hosts of each cell that are looked at for the smallest shortfall.
 _LOOKED_AT = 1000

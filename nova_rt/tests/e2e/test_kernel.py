@@ -71,10 +71,10 @@ class RealPlayground(conformance.Playground):
         assert not self.tree.exists(self.top)
 
 
-def faces():
+def dialects():
     """Return the dialects to test: None for what nova-rt finds.
 
-    A kernel with several faces takes others as well, as ours on version 2.
+    A kernel that speaks several takes the others as well, as ours on version 2.
     """
     tree = cgroup_tree.CgroupTree.find()
     if tree is None or not all(tree.has('', name) for name in (
@@ -83,37 +83,37 @@ def faces():
     return [None, hcbs.HCBSList, hcbs.HCBSMax]
 
 
-def spoken_here():
+def dialect_here():
     """Return the dialect of this machine's kernel; skips without one."""
     if os.geteuid():
         pytest.skip('not root')
     count = os.sysconf('SC_NPROCESSORS_CONF')
     try:
-        spoken = detect.detect(cgroup_tree.CgroupTree.find(), count)
-        if spoken is not None:
-            spoken.admitted()
+        detected = detect.detect(cgroup_tree.CgroupTree.find(), count)
+        if detected is not None:
+            detected.admitted()
     except errors.CgroupError as exc:
         pytest.skip(str(exc))
-    if spoken is None:
+    if detected is None:
         pytest.skip('the kernel has no real-time control groups')
-    return spoken
+    return detected
 
 
-def named(face):
+def named(kind):
     """Return what a dialect is called in a test's name."""
-    return face.name if face else 'found'
+    return kind.name if kind else 'found'
 
 
 found_only = pytest.mark.parametrize(
     'playground', [None], indirect=True, ids=named)
 
 
-@pytest.fixture(params=faces(), ids=named)
+@pytest.fixture(params=dialects(), ids=named)
 def playground(request):
-    spoken = spoken_here()
+    detected = dialect_here()
     if request.param:
-        spoken = request.param(spoken.tree, spoken.count)
-    place = RealPlayground(spoken, TOP, MOST_US)
+        detected = request.param(detected.tree, detected.count)
+    place = RealPlayground(detected, TOP, MOST_US)
     place.tasks = {}
     place.tree.make(TOP)
     try:
