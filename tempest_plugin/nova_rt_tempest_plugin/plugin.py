@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tempest asks of a plug-in."""
+"""The plug-in as tempest loads it."""
 
 from pathlib import Path
 
@@ -11,10 +11,10 @@ HERE = Path(__file__).parent
 
 
 class Plugin(plugins.TempestPlugin):
-    """See base class, of which each method is documented."""
+    """See the base class for each method."""
 
     def load_tests(self):
-        """Return the directory of the tests and the one to import from."""
+        """Return the directory of the tests and the top-level directory."""
         return str(HERE / 'tests'), str(HERE.parent)
 
     def register_opts(self, conf):

@@ -11,9 +11,9 @@ OPERATIONS = '/vnflcm/v2/vnf_lcm_op_occs'
 
 
 class Client(rest_client.RestClient):
-    """One user's view of Tacker."""
+    """A client of Tacker's API for one user."""
 
-    def _ask(self, method, path, body=None, headers=None):
+    def _call(self, method, path, body=None, headers=None):
         headers = {'Version': '2.0.0', 'Accept': 'application/json',
                    'Content-Type': 'application/json', **(headers or {})}
         if body is not None and not isinstance(body, bytes):
@@ -25,8 +25,8 @@ class Client(rest_client.RestClient):
         return json.loads(answer) if answer else None
 
     def register_vim(self, credentials, auth_url):
-        """Tell Tacker where this user's VNFs run; return the VIM's id."""
-        return self._ask('POST', '/v1.0/vims', {'vim': {
+        """Register the cloud in which this user's VNFs run; return the VIM's id."""
+        return self._call('POST', '/v1.0/vims', {'vim': {
             'name': credentials.project_name, 'type': 'openstack',
             'is_default': True, 'auth_url': auth_url,
             'vim_project': {
@@ -39,46 +39,46 @@ class Client(rest_client.RestClient):
         }})['vim']['id']
 
     def delete_vim(self, vim):
-        """Forget a VIM."""
-        self._ask('DELETE', f'/v1.0/vims/{vim}')
+        """Delete a VIM."""
+        self._call('DELETE', f'/v1.0/vims/{vim}')
 
     def create_package(self):
         """Return the id of a new package."""
-        return self._ask('POST', PACKAGES, {})['id']
+        return self._call('POST', PACKAGES, {})['id']
 
     def upload_package(self, package, content):
-        """Upload a package's content; Tacker goes on reading it."""
-        self._ask('PUT', f'{PACKAGES}/{package}/package_content', content,
+        """Upload a package's content, which Tacker processes asynchronously."""
+        self._call('PUT', f'{PACKAGES}/{package}/package_content', content,
                   {'Content-Type': 'application/zip'})
 
     def show_package(self, package):
-        """Return what Tacker says of a package."""
-        return self._ask('GET', f'{PACKAGES}/{package}')
+        """Return a package as Tacker shows it."""
+        return self._call('GET', f'{PACKAGES}/{package}')
 
     def delete_package(self, package):
-        """Disable and delete a package, in whatever state."""
+        """Disable a package if it is enabled, and delete it."""
         if self.show_package(package)['operationalState'] == 'ENABLED':
-            self._ask('PATCH', f'{PACKAGES}/{package}',
+            self._call('PATCH', f'{PACKAGES}/{package}',
                       {'operationalState': 'DISABLED'})
-        self._ask('DELETE', f'{PACKAGES}/{package}')
+        self._call('DELETE', f'{PACKAGES}/{package}')
 
     def create_vnf(self, vnfd):
         """Return the id of a VNF that is not instantiated yet."""
-        return self._ask('POST', INSTANCES, {'vnfdId': vnfd})['id']
+        return self._call('POST', INSTANCES, {'vnfdId': vnfd})['id']
 
-    def do(self, vnf, action, body):
-        """Begin an operation of a VNF, for example ``instantiate``."""
-        self._ask('POST', f'{INSTANCES}/{vnf}/{action}', body)
+    def start(self, vnf, action, body):
+        """Start an operation of a VNF, for example ``instantiate``."""
+        self._call('POST', f'{INSTANCES}/{vnf}/{action}', body)
 
     def show_vnf(self, vnf):
-        """Return what Tacker says of a VNF."""
-        return self._ask('GET', f'{INSTANCES}/{vnf}')
+        """Return a VNF as Tacker shows it."""
+        return self._call('GET', f'{INSTANCES}/{vnf}')
 
     def delete_vnf(self, vnf):
         """Delete a VNF that is not instantiated."""
-        self._ask('DELETE', f'{INSTANCES}/{vnf}')
+        self._call('DELETE', f'{INSTANCES}/{vnf}')
 
     def operations(self, vnf):
         """Return the operations of a VNF."""
-        return self._ask(
+        return self._call(
             'GET', f'{OPERATIONS}?filter=(eq,vnfInstanceId,{vnf})')

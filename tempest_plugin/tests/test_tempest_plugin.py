@@ -14,9 +14,9 @@ DOCUMENTED = ROOT / 'doc/source/operator/tempest.rst'
 
 
 def plugin():
-    found, = (each for each in importlib.metadata.entry_points(
-        group='tempest.test_plugins') if each.name == 'nova_rt')
-    return found.load()()
+    entry_point, = importlib.metadata.entry_points(
+        group='tempest.test_plugins', name='nova_rt')
+    return entry_point.load()()
 
 
 def test_tempest_finds_the_tests_where_the_plug_in_says():
@@ -30,12 +30,12 @@ def test_its_options_can_be_registered_and_are_listed():
     plugin().register_opts(conf)
     conf([])
     (group, options), = plugin().get_opt_lists()
-    assert {each.name for each in options} == {*conf[group]}
+    assert {option.name for option in options} == {*conf[group]}
 
 
 def test_every_test_has_an_id_of_its_own():
     tests, _ = map(pathlib.Path, plugin().load_tests())
-    text = '\n'.join(each.read_text() for each in tests.rglob('test_*.py'))
+    text = '\n'.join(path.read_text() for path in tests.rglob('test_*.py'))
     ids = re.findall(r"idempotent_id\('([0-9a-f-]{36})'\)", text)
     assert len(ids) == len({*ids}) == text.count('    def test_')
 
@@ -43,8 +43,8 @@ def test_every_test_has_an_id_of_its_own():
 def test_every_option_is_documented():
     (_, options), = plugin().get_opt_lists()
     page = DOCUMENTED.read_text()
-    for each in options:
-        assert f'``{each.name}``' in page
+    for option in options:
+        assert f'``{option.name}``' in page
 
 
 class Answer(dict):
@@ -54,17 +54,17 @@ class Answer(dict):
 
 
 def test_tackers_client_asks_as_tempests_own_clients_do(monkeypatch):
-    asked = []
+    requests = []
 
     class Provider:
         def auth_request(self, method, url, headers, body, filters):
             return f'http://tacker{url}', headers, body
 
     def raw_request(client, url, method, headers, body, chunked, **more):
-        asked.append((method, url, headers['Version'], body))
+        requests.append((method, url, headers['Version'], body))
         return Answer(status='201'), '{"id": "package"}'
     monkeypatch.setattr(rest_client.RestClient, 'raw_request', raw_request)
     client = tacker.Client(Provider(), 'nfv-orchestration', 'RegionOne')
     assert client.create_package() == 'package'
-    assert asked == [
+    assert requests == [
         ('POST', f'http://tacker{tacker.PACKAGES}', '2.0.0', '{}')]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests; each says in a skip what it lacks."""
+"""The tests; a skipped test says what is missing."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all tests do: make flavors, ask for servers, look at hosts."""
+"""Shared by all tests: make flavors, create servers, inspect hosts."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,9 @@ from tempest.lib.common.utils import test_utils
 CONF = config.CONF
 RT_SHARE = 'CUSTOM_RT_SHARE'
 PERIOD_US = 200_000
-# The first that shows a server's own extra specs.
+# The first that shows the extra specs of a server's flavor.
 COMPUTE_MICROVERSION = '2.47'
-# The first that finds providers by what they have left.
+# The first that finds providers by their remaining inventory.
 PLACEMENT_MICROVERSION = '1.4'
 
 
@@ -23,10 +23,10 @@ PLACEMENT_MICROVERSION = '1.4'
 class Host:
     """A host that offers reservations.
 
-    :ivar provider: the id of its resource provider.
-    :ivar pcpus: how many it has.
-    :ivar offered: the most that Placement promises of it, in units of
-        1/1048576 of a CPU.
+    :ivar provider: the id of its resource provider
+    :ivar pcpus: its number of pCPUs
+    :ivar offered: the most that Placement can allocate, in units of
+        1/1048576 of a CPU
     """
 
     provider: str
@@ -36,13 +36,13 @@ class Host:
 
 
 class ReservationTest(test.BaseTestCase):
-    """Base class; its users have nothing but the roles that tempest gives."""
+    """Base class; its users have only the roles that tempest assigns."""
 
     credentials = ['primary', 'admin']
 
     @classmethod
     def skip_checks(cls):
-        """Skip where there is no Nova, or no image."""
+        """Skip without Nova or an image."""
         super().skip_checks()
         if not CONF.service_available.nova:
             raise cls.skipException('Nova is not available.')
@@ -51,13 +51,13 @@ class ReservationTest(test.BaseTestCase):
 
     @classmethod
     def setup_credentials(cls):
-        """Ask for no network: containers here have none."""
+        """Request no network: containers here have none."""
         cls.set_network_resources()
         super().setup_credentials()
 
     @classmethod
     def setup_clients(cls):
-        """Name the clients that every test uses."""
+        """Set the clients that every test uses."""
         super().setup_clients()
         cls.servers = cls.os_primary.servers_client
         cls.flavors = cls.os_admin.flavors_client
@@ -72,7 +72,7 @@ class ReservationTest(test.BaseTestCase):
     def flavor(self, runtime_us=None, vcpus=1, period_us=PERIOD_US, **more):
         """Make a flavor, without a reservation if no runtime is given.
 
-        :param more: further extra specs, without their ``hw:cpu.``.
+        :param more: further extra specs, without the prefix ``hw:cpu.``
         """
         flavor = self.flavors.create_flavor(
             name=data_utils.rand_name('rt'), ram=64, vcpus=vcpus, disk=1,
@@ -86,24 +86,24 @@ class ReservationTest(test.BaseTestCase):
             self.flavors.set_flavor_extra_spec(flavor, **specs)
         return flavor
 
-    def ask(self, flavor, image=None, hints=None):
-        """Ask for a server and return its id."""
+    def create(self, flavor, image=None, hints=None):
+        """Create a server and return its id, without waiting for it."""
         more = {'scheduler_hints': hints} if hints else {}
         server = self.servers.create_server(
             name=data_utils.rand_name('rt'), flavorRef=flavor,
             imageRef=image or CONF.compute.image_ref, networks='none', **more,
         )['server']['id']
-        self.addCleanup(self._gone, server)
+        self.addCleanup(self._delete_if_present, server)
         return server
 
     def boot(self, *args, **more):
-        """Ask for a server, wait until it is active, return its id."""
-        server = self.ask(*args, **more)
-        self.settled(server, 'ACTIVE')
+        """Create a server, wait until it is active, return its id."""
+        server = self.create(*args, **more)
+        self.wait_for(server, 'ACTIVE')
         return server
 
-    def settled(self, server, status):
-        """Wait until a server has this status and no task is under way."""
+    def wait_for(self, server, status):
+        """Wait until a server has this status and no task in progress."""
         waiters.wait_for_server_status(
             self.servers, server, status, raise_on_error=status != 'ERROR')
 
@@ -113,11 +113,11 @@ class ReservationTest(test.BaseTestCase):
         waiters.wait_for_server_termination(
             self.servers, server, ignore_error=True)
 
-    def _gone(self, server):
+    def _delete_if_present(self, server):
         test_utils.call_and_ignore_notfound_exc(self.delete, server)
 
     def reserved(self, server):
-        """Return runtime and period that Nova shows for a server, in µs."""
+        """Return the runtime and period that Nova shows for a server, in µs."""
         shown = self.servers.show_server(server)['server']
         specs = shown['flavor']['extra_specs']
         return (int(specs['hw:cpu.rt_runtime_us']),
@@ -131,15 +131,15 @@ class ReservationTest(test.BaseTestCase):
     def hosts(self):
         """Return the hosts that have some share left.
 
-        :raises skipException: if there is none.
+        :raises skipException: if there is none
         """
         client = self.os_admin.resource_providers_client
         providers = client.list_resource_providers(
             resources=f'{RT_SHARE}:1')['resource_providers']
         if not providers:
             raise self.skipException(
-                'No host has a share left: does nova-rt-compute run?')
-        return [self._host(client, each) for each in providers]
+                'No host has any share left: is nova-rt-compute running?')
+        return [self._host(client, provider) for provider in providers]
 
     def _host(self, client, provider):
         inventories = client.list_resource_provider_inventories(
@@ -149,8 +149,8 @@ class ReservationTest(test.BaseTestCase):
                     inventories['VCPU']['total'],
                     share['total'] - share['reserved'])
 
-    def promised(self, host):
-        """Return what Placement has promised of a host's share."""
+    def allocated(self, host):
+        """Return how much of a host's share Placement has allocated."""
         usages = self.os_admin.resource_providers_client
         return usages.list_resource_provider_usages(
             host.provider)['usages'][RT_SHARE]

@@ -15,7 +15,7 @@ class HintsTest(base.ReservationTest):
 
     def _refused(self, flavor, **hints):
         refusal = self.assertRaises(
-            exceptions.BadRequest, self.ask, flavor, hints={
+            exceptions.BadRequest, self.create, flavor, hints={
                 f'cpu.{name}': value for name, value in hints.items()})
         return str(refusal)
 

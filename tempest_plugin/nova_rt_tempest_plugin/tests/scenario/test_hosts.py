@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that become full."""
+"""Filling hosts."""
 
 from tempest import config
 from tempest import exceptions
@@ -8,17 +8,17 @@ from tempest.lib import decorators
 from nova_rt_tempest_plugin.tests import base
 
 CONF = config.CONF
-# Two fit on a pCPU, a third one never does.
+# Two fit on a pCPU, a third does not.
 RUNTIME_US = 80_000
 ON_A_PCPU = 2
 
 
 class HostsTest(base.ReservationTest):
-    """Reserves until nothing is left; so these tests run one at a time."""
+    """Reserves until nothing is left, so these tests run one at a time."""
 
     @classmethod
     def skip_checks(cls):
-        """Skip where the cap lets another number fit."""
+        """Skip if the cap admits a different number of servers per pCPU."""
         super().skip_checks()
         share = RUNTIME_US / base.PERIOD_US
         if not ON_A_PCPU <= CONF.nova_rt.cap / share < ON_A_PCPU + 1:
@@ -27,10 +27,10 @@ class HostsTest(base.ReservationTest):
                 f'servers of {share} fit on a pCPU.')
 
     def setUp(self):
-        """Find the hosts, and let the project ask for as much as it likes."""
+        """Find the hosts, and lift the project's quota."""
         super().setUp()
-        self.found = self.hosts()
-        busy = [each.name for each in self.found if self.promised(each)]
+        self.rt_hosts = self.hosts()
+        busy = [host.name for host in self.rt_hosts if self.allocated(host)]
         if busy:
             raise self.skipException(
                 f'Others have reservations on {", ".join(busy)}.')
@@ -41,31 +41,31 @@ class HostsTest(base.ReservationTest):
 
     def _wide(self):
         """Return a flavor that needs every pCPU of the smallest host."""
-        pcpus = min(each.pcpus for each in self.found)
+        pcpus = min(host.pcpus for host in self.rt_hosts)
         return self.flavor(RUNTIME_US, pcpus)
 
     def _fill(self, flavor):
-        """Boot until one more does not fit; return those that run."""
-        most = sum(ON_A_PCPU * each.pcpus for each in self.found)
+        """Create servers until one does not fit; return those that run."""
+        most = sum(ON_A_PCPU * host.pcpus for host in self.rt_hosts)
         running = []
         while len(running) <= most:
-            server = self.ask(flavor)
+            server = self.create(flavor)
             if not self._fits(server):
-                self._says_why(server)
+                self._check_fault(server)
                 self.delete(server)
                 return running
             running.append(server)
-        self.fail(f'{len(running)} servers were let in.')
+        self.fail(f'{len(running)} servers were admitted: the cap is not enforced.')
 
     def _fits(self, server):
-        """Wait until a server is built or refused; return which."""
+        """Wait until a server is built or refused; return whether it was built."""
         try:
-            self.settled(server, 'ACTIVE')
+            self.wait_for(server, 'ACTIVE')
         except exceptions.BuildErrorException:
             return False
         return True
 
-    def _says_why(self, server):
+    def _check_fault(self, server):
         fault = self.servers.show_server(server)['server']['fault']
         self.assertIn('No valid host', fault['message'])
 
@@ -73,8 +73,8 @@ class HostsTest(base.ReservationTest):
     def test_a_host_is_filled_to_its_cap_and_not_over_it(self):
         running = self._fill(self._wide())
         self.assertGreaterEqual(len(running), ON_A_PCPU)
-        for host in self.found:
-            self.assertLessEqual(self.promised(host), host.offered)
+        for host in self.rt_hosts:
+            self.assertLessEqual(self.allocated(host), host.offered)
 
     @decorators.idempotent_id('0d8f6e4c-2b1a-4f9e-9d7c-5b3a1f0e2d32')
     def test_what_a_server_gives_back_can_be_reserved_again(self):
@@ -85,9 +85,9 @@ class HostsTest(base.ReservationTest):
 
     @decorators.idempotent_id('b8a6f4e2-d0c1-4b9f-8e7d-6c5b4a3f2e33')
     def test_a_server_that_one_host_has_no_room_for_goes_to_the_next(self):
-        if len(self.found) < 2:
+        if len(self.rt_hosts) < 2:
             raise self.skipException(
                 'Only one host offers reservations: there is no next one.')
         flavor = self._wide()
-        taken = {self.host_of(each) for each in self._fill(flavor)}
-        self.assertEqual({each.name for each in self.found}, taken)
+        taken = {self.host_of(server) for server in self._fill(flavor)}
+        self.assertEqual({host.name for host in self.rt_hosts}, taken)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a container gets, as it measures it itself."""
+"""The share that a container gets, measured inside it."""
 
 import re
 
@@ -14,11 +14,11 @@ LINE = re.compile(r'^(\d+) (\d+) (\d+)\r?$', re.MULTILINE)
 
 
 class ShareTest(base.ReservationTest):
-    """Reads what the meter in a container writes to its console."""
+    """Reads the output of the meter in a container from its console."""
 
     @classmethod
     def skip_checks(cls):
-        """Skip where nothing can be measured."""
+        """Skip if nothing can be measured."""
         super().skip_checks()
         if not CONF.nova_rt.meter_image_ref:
             raise cls.skipException('[nova_rt] meter_image_ref is not set.')
@@ -33,8 +33,8 @@ class ShareTest(base.ReservationTest):
     def _measured(self, server, vcpus=1):
         """Return the shares that a container got on its CPUs.
 
-        :returns: of the newest measurement, by CPU; the first one of a
-            container is left out, as it may hold its start.
+        :returns: by CPU, the second measurement of the container; the first
+            is left out, as it may include its start
         """
         lines = []
 
@@ -53,7 +53,7 @@ class ShareTest(base.ReservationTest):
         for cpu, got in measured.items():
             self.assertLess(
                 abs(got - share), CONF.nova_rt.tolerance,
-                f'CPU {cpu} gave {got:.3f}, reserved are {share:.3f}.')
+                f'CPU {cpu} gave {got:.3f}, but {share:.3f} is reserved.')
 
     def _meter(self, *args, **more):
         return self.boot(
@@ -65,10 +65,10 @@ class ShareTest(base.ReservationTest):
 
     @decorators.idempotent_id('7c5e3a1b-9d8f-4c6b-8a2e-4d0f6b1c3e22')
     def test_neighbours_get_their_own_shares(self):
-        one = self._meter(40_000)
-        other = self._meter(40_000, hints={'cpu.rt_runtime_us': '80000'})
-        self._gets(one, 0.2)
-        self._gets(other, 0.4)
+        first = self._meter(40_000)
+        second = self._meter(40_000, hints={'cpu.rt_runtime_us': '80000'})
+        self._gets(first, 0.2)
+        self._gets(second, 0.4)
 
     @decorators.idempotent_id('4e2d0c8b-6a7f-4b5d-9c1e-8f3a5d7b0e23')
     def test_each_vcpu_gets_its_share(self):

@@ -16,7 +16,7 @@ USER_DATA = 'lcm-operation-user-data'
 
 
 def _links():
-    """Return what connects the VNF with the cloud, as SOL003 has it."""
+    """Return the VNF's external links in the format of SOL003."""
     if not CONF.nova_rt.vnf_network_id:
         return []
     protocol = {
@@ -34,7 +34,7 @@ class VnfTest(base.ReservationTest):
 
     @classmethod
     def skip_checks(cls):
-        """Skip where there is no package to instantiate."""
+        """Skip if there is no package to instantiate."""
         super().skip_checks()
         if not CONF.nova_rt.vnf_package:
             raise cls.skipException('[nova_rt] vnf_package is not set.')
@@ -53,13 +53,13 @@ class VnfTest(base.ReservationTest):
 
     def _flavor_of_package(self):
         listed = self.flavors.list_flavors()['flavors']
-        if CONF.nova_rt.vnf_flavor not in [each['name'] for each in listed]:
-            made = self.flavors.create_flavor(
+        if CONF.nova_rt.vnf_flavor not in [flavor['name'] for flavor in listed]:
+            flavor = self.flavors.create_flavor(
                 name=CONF.nova_rt.vnf_flavor, ram=64, vcpus=2, disk=1,
             )['flavor']['id']
-            self.addCleanup(self.flavors.delete_flavor, made)
+            self.addCleanup(self.flavors.delete_flavor, flavor)
 
-    def _onboarded(self):
+    def _onboard(self):
         """Upload the package and return its VNFD's id."""
         package = self.tacker.create_package()
         self.addCleanup(self.tacker.delete_package, package)
@@ -70,7 +70,7 @@ class VnfTest(base.ReservationTest):
             == 'ONBOARDED', 'the package is onboarded')
         return self.tacker.show_package(package)['vnfdId']
 
-    def _settled(self, vnf, state):
+    def _wait_for_state(self, vnf, state):
         """Wait for a VNF's state; fail at once with Tacker's own reason."""
         def reached():
             for operation in self.tacker.operations(vnf):
@@ -81,8 +81,8 @@ class VnfTest(base.ReservationTest):
 
     def _end(self, vnf):
         if self.tacker.show_vnf(vnf)['instantiationState'] == 'INSTANTIATED':
-            self.tacker.do(vnf, 'terminate', {'terminationType': 'FORCEFUL'})
-            self._settled(vnf, 'NOT_INSTANTIATED')
+            self.tacker.start(vnf, 'terminate', {'terminationType': 'FORCEFUL'})
+            self._wait_for_state(vnf, 'NOT_INSTANTIATED')
         self.tacker.delete_vnf(vnf)
 
     @decorators.idempotent_id('5f4e3d2c-1b0a-4f9e-8d7c-6b5a4f3e2d51')
@@ -91,18 +91,18 @@ class VnfTest(base.ReservationTest):
         vim = self.tacker.register_vim(
             self.os_primary.credentials, CONF.identity.uri_v3)
         self.addCleanup(self.tacker.delete_vim, vim)
-        vnf = self.tacker.create_vnf(self._onboarded())
+        vnf = self.tacker.create_vnf(self._onboard())
         self.addCleanup(self._end, vnf)
-        self.tacker.do(vnf, 'instantiate', {
+        self.tacker.start(vnf, 'instantiate', {
             'flavourId': 'simple', 'extVirtualLinks': _links(),
             'additionalParams': {
                 USER_DATA: CONF.nova_rt.vnf_user_data,
                 f'{USER_DATA}-class': CONF.nova_rt.vnf_user_data_class}})
-        self._settled(vnf, 'INSTANTIATED')
+        self._wait_for_state(vnf, 'INSTANTIATED')
         info = self.tacker.show_vnf(vnf)['instantiatedVnfInfo']
-        servers = [each['computeResource']['resourceId']
-                   for each in info['vnfcResourceInfo']]
-        specs = [self.servers.show_server(each)['server']['flavor'][
-            'extra_specs'] for each in servers]
+        servers = [vnfc['computeResource']['resourceId']
+                   for vnfc in info['vnfcResourceInfo']]
+        specs = [self.servers.show_server(server)['server']['flavor'][
+            'extra_specs'] for server in servers]
         self.assertTrue(
-            any('hw:cpu.rt_runtime_us' in each for each in specs), specs)
+            any('hw:cpu.rt_runtime_us' in flavor for flavor in specs), specs)
