@@ -79,6 +79,7 @@ def _analyse(tasks: Sequence[tasks_.Task], scheduler: str,
              resource: supply.Resource | None,
              options: argparse.Namespace) -> plan_output.Row:
     from nova_rt.cmd import plan_resource
+    from nova_rt.model import supply
     from nova_rt.model import synthesis
     from nova_rt.model import tasks as tasks_
 
@@ -101,6 +102,9 @@ def _analyse(tasks: Sequence[tasks_.Task], scheduler: str,
                 'failing_instant_us': answer.failure.instant_us,
                 'demand_us': answer.failure.demand_us,
                 'supply_us': answer.failure.supply_us}
+    if answer.schedulable and resource.vcpus > 1:
+        row['reason'] = ' '.join(filter(None, (
+            answer.reason, supply.NOT_GUARANTEED)))
     if answer.schedulable:
         row['command'] = plan_output.flavor_command(
             'rt-tasks', resource.reservation())

@@ -4,8 +4,9 @@
 The model is that of Easwaran, Shin and Lee (Real-Time Systems 43, 2009),
 which `hcbs-linux-containers` section 3.2 uses. Time is continuous here, so
 the worst supply is that of m equal periodic resources (Shin and Lee, 2003)
-in step. Two SCHED_DEADLINE servers of the same runtime and period on two
-pCPUs are never worse, so the bound holds for our kernel.
+in step. The model schedules tasks globally on all m. A kernel that lets a task
+wait on one server while another one of the group is served does not, and may
+exceed the bounds where m > 1.
 """
 
 import dataclasses
@@ -16,6 +17,13 @@ from nova_rt import reservation
 from nova_rt.model import checks
 
 MAX_VCPUS = 1024
+
+# What a "yes" on more than one vCPU is worth (nova_rt/tests/unit/model/
+# test_several_vcpus.py has response times beyond the bounds).
+NOT_GUARANTEED = (
+    'Not guaranteed on more than one vCPU: the analysis assumes that the vCPUs '
+    'always serve the most urgent tasks, but a kernel may let such a task wait '
+    'on one vCPU while another one serves a less urgent task, or none.')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

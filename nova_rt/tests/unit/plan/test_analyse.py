@@ -26,6 +26,15 @@ def test_analyse_gives_both_verdicts_for_the_set_of_the_paper(ask, gamma):
     assert earliest['failing_task'] == 'task 1 (2, 32) ms'
 
 
+@pytest.mark.parametrize(('vcpus', 'guaranteed'), [('1', True), ('2', False)])
+def test_a_yes_on_more_than_one_vcpu_says_that_it_is_not_guaranteed(
+        ask, small, vcpus, guaranteed):
+    for row in ask('analyse', small, '--runtime-us', '9000', '--period-us',
+                   '10000', '--vcpus', vcpus):
+        assert row['schedulable'] is True
+        assert ('Not guaranteed' not in (row['reason'] or '')) == guaranteed
+
+
 def test_what_overhead_takes_is_not_there_for_the_tasks(ask, gamma):
     def fixed(budget, *more):
         return ask('analyse', gamma, '--budget-us', str(budget), *PAPER[2:],
