@@ -119,14 +119,14 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         :param flavor: the one that it was to have
         """
         if instance.uuid in self.tracked_migrations:
-            self._drop_move_claim(context, instance, _node(instance), flavor)
+            self._drop_move_claim(context, instance, instance.node, flavor)
 
     @_locked
     def settle_in_place(self, context: nova_context.RequestContext,
                         instance: objects.Instance) -> None:
         """Hold, and report, what the instance says by now."""
         self._hold(instance)
-        self._update(context.elevated(), self.compute_nodes[_node(instance)])
+        self._update(context.elevated(), self.compute_nodes[instance.node])
 
     def _hold(self, instance: objects.Instance) -> None:
         # A server that arrived a moment ago is still held for its move.
@@ -298,11 +298,3 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             holdings.switch_side(instance, holdings.NEW)
             holdings.end_move(instance)
         super().finish_evacuation(instance, node, migration)
-
-
-def _node(instance: objects.Instance) -> str:
-    """Return the node that a server is on; only asked of one that is on one."""
-    node = instance.node
-    if node is None:
-        raise LookupError(f'Server {instance.uuid} is on no host.')
-    return node

@@ -70,8 +70,9 @@ class Instance(_Object):
     name: str
     project_id: str
     user_id: str
+    # None while it is on no host, and so is its node.
     host: str | None
-    node: str | None
+    node: str
     deleted: bool
     vm_state: str
     task_state: str | None
