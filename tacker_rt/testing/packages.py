@@ -8,7 +8,7 @@ import re
 import uuid
 import zipfile
 
-EXAMPLES = pathlib.Path(__file__).parents[3] / 'tosca' / 'packages'
+EXAMPLES = pathlib.Path(__file__).parents[2] / 'tosca' / 'packages'
 # ETSI's own types, which Tacker ships with its tests.
 ETSI_TYPES = ('etsi_nfv_sol001_common_types.yaml',
               'etsi_nfv_sol001_vnfd_types.yaml')

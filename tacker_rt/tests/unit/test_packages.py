@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+import zipfile
+
+import pytest
+
+from tacker_rt.testing import packages
+
+
+@pytest.mark.parametrize('example', [
+    path.name for path in sorted(packages.EXAMPLES.iterdir())])
+def test_an_example_becomes_a_package_with_its_definitions(example, tmp_path):
+    target = tmp_path / f'{example}.csar'
+    packages.build(example, target)
+    with zipfile.ZipFile(target) as package:
+        assert any(name.endswith('.yaml') for name in package.namelist())
+
+
+def test_there_are_examples():
+    assert len(list(packages.EXAMPLES.iterdir())) > 1
+
+
+def test_an_edit_of_what_an_example_lacks_is_refused(tmp_path):
+    with pytest.raises(AssertionError, match='no such words'):
+        packages.build('standard', tmp_path / 'a.csar',
+                       {'no such words': 'others'})
