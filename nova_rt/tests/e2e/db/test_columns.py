@@ -78,6 +78,28 @@ def test_every_cell_gets_the_columns_and_status_tells(deployment):
     assert states() == absent
 
 
+def test_what_somebody_drops_is_absent_and_comes_back(deployment):
+    deployment.rt('db', 'upgrade')
+    with deployment.connect() as connection:
+        connection.exec_driver_sql(
+            'ALTER TABLE instance_extra DROP COLUMN rt_period_us')
+    rows = deployment.rt('db', 'status').rows
+    assert [row['state'] for row in rows] == ['current', 'absent', 'current']
+    done = deployment.rt('db', 'upgrade')
+    assert [row['state'] for row in done.rows] == ['current'] * 3
+
+
+def test_the_view_that_once_had_the_revision_is_of_no_account_and_goes(deployment):
+    with deployment.connect() as connection:
+        connection.exec_driver_sql(
+            "CREATE VIEW nova_rt_alembic_version AS SELECT 'x' AS version_num")
+    done = deployment.rt('db', 'upgrade')
+    assert [row['state'] for row in done.rows] == ['current'] * 3
+    assert deployment.rt('db', 'downgrade').status == 0
+    with deployment.connect() as connection:
+        assert sa.inspect(connection).get_view_names() == []
+
+
 def test_four_cpus_at_the_usual_cap_read_3_8(deployment):
     deployment.rt('db', 'upgrade')
     with deployment.connect() as connection:
