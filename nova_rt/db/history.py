@@ -6,26 +6,21 @@ changes of a schema, and on the others two tables would stay locked until both
 are done. So each step looks first at what is there, and whatever an
 interruption leaves is completed, or taken back, by running again.
 
-The revision is kept in a view of one row. Nova's archive_deleted_rows stumbles
-over every table in a cell's database that is not its own, and its purge empties
-those that it takes for shadow tables; views it does not see. Alembic, which
-writes to a table, is given a temporary one.
+Nothing records the revision: each revision says by its ``applied(connection)``
+whether a database has it. Nova's archive_deleted_rows stumbles over every table in
+a cell's database that is not its own, Alembic's table of versions included.
 """
 
-from collections.abc import Callable
-import contextlib
+from collections.abc import Iterator
+import itertools
 import pathlib
 
-from alembic import command
-from alembic import config
+from alembic import migration
+from alembic import operations
 from alembic import script
 import sqlalchemy as sa
 
 from nova_rt.db import problems
-
-VERSION_VIEW = 'nova_rt_alembic_version'
-# Of one connection, while Alembic is at work.
-VERSION_TABLE = 'nova_rt_alembic_at_work'
 
 _MIGRATIONS = pathlib.Path(__file__).parent / 'migrations'
 
@@ -40,18 +35,13 @@ _PATIENCE = {
 
 def head() -> str:
     """Return the newest revision."""
-    newest = script.ScriptDirectory(str(_MIGRATIONS)).get_current_head()
-    assert newest is not None  # noqa: S101
-    return newest
+    return next(_newest_first()).revision
 
 
 def revision(connection: sa.Connection) -> str | None:
-    """Return the revision that a database is at, None without ours."""
-    if VERSION_VIEW not in sa.inspect(connection).get_view_names():
-        return None
-    found = connection.exec_driver_sql(
-        f'SELECT version_num FROM {VERSION_VIEW}').scalar()  # noqa: S608
-    return str(found)
+    """Return the newest revision that a database has whole, None without any."""
+    return next((step.revision for step in _newest_first()
+                 if step.module.applied(connection)), None)
 
 
 def upgrade(connection: sa.Connection, patience_s: int) -> None:
@@ -62,48 +52,28 @@ def upgrade(connection: sa.Connection, patience_s: int) -> None:
     :raises UnusableDatabaseError: if Nova's tables are not there, or hold columns of our
         names that are not ours
     """
-    _run(connection, patience_s, command.upgrade, 'head', None)
+    _be_patient(connection, patience_s)
+    with operations.Operations.context(migration.MigrationContext.configure(connection)):
+        missing = list(itertools.takewhile(
+            lambda step: not step.module.applied(connection), _newest_first()))
+        for step in reversed(missing):
+            step.module.upgrade()
 
 
 def downgrade(connection: sa.Connection, patience_s: int) -> None:
     """Take everything of ours out of a database; without any, do nothing.
 
-    See :func:`upgrade` for parameters.
+    What an interrupted upgrade has left is taken out as well. See
+    :func:`upgrade` for parameters.
     """
-    # An upgrade that was interrupted has left columns, but no revision.
-    _run(connection, patience_s, command.downgrade, 'base', head())
-
-
-def _run(connection: sa.Connection, patience_s: int,
-         action: Callable[[config.Config, str], None], target: str,
-         assumed: str | None) -> None:
-    """Let Alembic do something, from a revision assumed if none is noted."""
     _be_patient(connection, patience_s)
-    noted = revision(connection)
-    current = noted or assumed
-    connection.exec_driver_sql(
-        f'CREATE TEMPORARY TABLE {VERSION_TABLE} '
-        '(version_num VARCHAR(32) NOT NULL PRIMARY KEY)')
-    try:
-        if current:
-            connection.exec_driver_sql(
-                f"INSERT INTO {VERSION_TABLE} VALUES ('{current}')")  # noqa: S608
-        action(_config(connection), target)
-        reached = connection.exec_driver_sql(
-            f'SELECT version_num FROM {VERSION_TABLE}').scalar()  # noqa: S608
-    finally:
-        # If the connection has gone, so has the table.
-        with contextlib.suppress(sa.exc.SQLAlchemyError):
-            connection.exec_driver_sql(f'DROP TABLE {VERSION_TABLE}')
-    if reached != noted:
-        connection.exec_driver_sql(f'DROP VIEW IF EXISTS {VERSION_VIEW}')
-        if reached:
-            # Its maker may be dropped, and the view is still to be read.
-            how = ('SQL SECURITY INVOKER '
-                   if connection.dialect.name in ('mysql', 'mariadb') else '')
-            connection.exec_driver_sql(
-                f'CREATE {how}VIEW {VERSION_VIEW} AS '
-                f"SELECT '{reached}' AS version_num")
+    with operations.Operations.context(migration.MigrationContext.configure(connection)):
+        for step in _newest_first():
+            step.module.downgrade()
+
+
+def _newest_first() -> Iterator[script.Script]:
+    return script.ScriptDirectory(str(_MIGRATIONS)).walk_revisions()
 
 
 def _be_patient(connection: sa.Connection, seconds: int) -> None:
@@ -112,10 +82,3 @@ def _be_patient(connection: sa.Connection, seconds: int) -> None:
         raise problems.UnusableDatabaseError(
             f'nova-rt knows MariaDB, PostgreSQL and SQLite, but this is {name}.')
     connection.exec_driver_sql(_PATIENCE[name].format(seconds=seconds))
-
-
-def _config(connection: sa.Connection) -> config.Config:
-    found = config.Config()
-    found.set_main_option('script_location', str(_MIGRATIONS).replace('%', '%%'))
-    found.attributes['connection'] = connection
-    return found

@@ -146,6 +146,12 @@ ENGINES: Mapping[str, type[Engine]] = {
 }
 
 
+def applied(connection: sa.Connection) -> bool:
+    """Return whether a database has all the columns, generated as ours are."""
+    return all(_generated(connection, column.table).get(column.name)
+               for column in COLUMNS)
+
+
 def upgrade() -> None:
     """Add the columns that are not there."""
     engine = ENGINES[op.get_bind().dialect.name]()
@@ -163,7 +169,7 @@ def downgrade() -> None:
     """Drop those of the columns that are there, and are ours."""
     engine = ENGINES[op.get_bind().dialect.name]()
     for table in dict.fromkeys(column.table for column in COLUMNS):
-        there = _generated(table)
+        there = _generated(op.get_bind(), table)
         _alter(table, [f'DROP COLUMN {column.name}' for column in COLUMNS
                        if column.table == table and there.get(column.name)],
                engine.at_once)
@@ -181,7 +187,7 @@ def _present() -> dict[str, set[str]]:
         if not sa.inspect(op.get_bind()).has_table(table):
             raise problems.UnusableDatabaseError(
                 f'There is no table {table}: run "nova-manage db sync" first.')
-        for name, generated in _generated(table).items():
+        for name, generated in _generated(op.get_bind(), table).items():
             if not generated:
                 raise problems.UnusableDatabaseError(
                     f'The table {table} has a column {name} that is not '
@@ -190,9 +196,9 @@ def _present() -> dict[str, set[str]]:
     return present
 
 
-def _generated(table: str) -> dict[str, bool]:
+def _generated(connection: sa.Connection, table: str) -> dict[str, bool]:
     """Return for columns of our names whether they are generated."""
-    inspector = sa.inspect(op.get_bind())
+    inspector = sa.inspect(connection)
     if not inspector.has_table(table):
         return {}
     names = {column.name for column in COLUMNS if column.table == table}

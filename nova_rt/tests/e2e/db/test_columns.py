@@ -78,6 +78,17 @@ def test_every_cell_gets_the_columns_and_status_tells(deployment):
     assert states() == absent
 
 
+def test_a_column_that_is_dropped_is_absent_and_comes_back(deployment):
+    deployment.rt('db', 'upgrade')
+    with deployment.connect() as connection:
+        connection.exec_driver_sql(
+            'ALTER TABLE instance_extra DROP COLUMN rt_period_us')
+    rows = deployment.rt('db', 'status').rows
+    assert [row['state'] for row in rows] == ['current', 'absent', 'current']
+    done = deployment.rt('db', 'upgrade')
+    assert [row['state'] for row in done.rows] == ['current'] * 3
+
+
 def test_four_cpus_at_the_usual_cap_read_3_8(deployment):
     deployment.rt('db', 'upgrade')
     with deployment.connect() as connection:
