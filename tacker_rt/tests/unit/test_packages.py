@@ -11,8 +11,11 @@ from tacker_rt.testing import packages
 def test_an_example_becomes_a_package_with_its_definitions(example, tmp_path):
     target = tmp_path / f'{example}.csar'
     packages.build(example, target)
+    shipped = {str(path.relative_to(packages.EXAMPLES / example))
+               for path in (packages.EXAMPLES / example).rglob('*.yaml')}
     with zipfile.ZipFile(target) as package:
-        assert any(name.endswith('.yaml') for name in package.namelist())
+        assert shipped
+        assert shipped <= set(package.namelist())
 
 
 def test_there_are_examples():
