@@ -84,6 +84,8 @@ class Resource:
                          chosen: tuple[int, ...]) -> tuple[int, ...]:
         """Return the runtime in µs on each of a host's pCPUs.
 
+        It documents how `hcbs-linux-containers` section 3.2 maps Θ to servers.
+
         :param pcpus: how many the host has
         :param chosen: the m that hold the reservation
         """
@@ -124,6 +126,9 @@ class Resource:
 
 
 def from_reservation(wanted: reservation.Reservation) -> Resource:
-    """Return what a reservation (Q, P, m) supplies: Θ = m Q every Π = P."""
+    """Return what a reservation (Q, P, m) supplies: Θ = m Q every Π = P.
+
+    It documents the inverse of that mapping, for comparisons.
+    """
     return Resource(wanted.vcpus * wanted.runtime_us, wanted.period_us,
                     wanted.vcpus)
