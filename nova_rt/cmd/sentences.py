@@ -24,11 +24,14 @@ def sentence(exc: Exception, server: str = '') -> str | None:
                 'server list --all-projects" shows.')
     if isinstance(exc, exception.UnexpectedTaskStateError):
         return 'Another operation on the server was faster: run this again.'
-    if isinstance(exc, problems.DATABASE_ERRORS):
+    # A module that is missing is a database's driver only where one is connected.
+    if isinstance(exc, problems.DATABASE_ERRORS) and not isinstance(
+            exc, ImportError):
         return f'A database cannot be read: {problems.sentence(exc)}.'
     if isinstance(exc, oslo_messaging.MessagingException):
         return (f'Nova cannot be asked ({type(exc).__name__}): check '
-                'transport_url, and that nova-conductor runs.')
+                "transport_url and that Nova's services run, then run this "
+                'again.')
     if isinstance(exc, (ks_exc.ClientException,
                         exception.ResourceProviderAllocationRetrievalFailed)):
         return f'Placement cannot be asked: {exc}'
