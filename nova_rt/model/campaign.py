@@ -143,8 +143,13 @@ def _repeat(world: engine.World, state: engine.State, fresh: engine.State,
 
 @jit
 def _reset(state: engine.State, fresh: engine.State) -> None:
-    state.top[:] = fresh.top
-    state.queue[:] = fresh.queue
+    state.task[:] = engine.NONE
+    state.server[:] = engine.NONE
+    state.slept[:] = fresh.slept
+    state.ready[:] = 0
+    state.served[:] = 0
+    state.woke[:] = engine.NONE
+    state.stale[:] = 0
     state.active[:] = 0
     state.left[:] = 0
     state.current[:] = 0
@@ -162,11 +167,13 @@ def _shuffle_servers(world: engine.World, state: engine.State,
         # that its bandwidth allows until its deadline.
         state.until[server] = np.random.randint(0, rest + 1)
         state.throttled[server] = 1
+        state.slept[server] = engine.NONE
         state.budget[server] = 0
         if server >= loads and np.random.randint(0, 2):
             state.throttled[server] = 0
             state.budget[server] = world.runtime[server]
             state.until[server] = 0
+            state.slept[server] = 0
 
 
 @jit

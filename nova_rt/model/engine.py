@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The event loop of the two-level scheduler, on arrays, exact in time.
 
-Per pCPU, servers are scheduled by EDF and enforced as hard CBS, with the
-kernel's rules: a server that wakes keeps its budget and deadline unless that
-would exceed its bandwidth; one whose budget is exhausted is throttled until
-its deadline. Inside a group, tasks have a run queue for each server, and
-push and pull keep the highest priorities on the servers that have budget.
+Per pCPU, servers are scheduled by EDF and enforced as hard CBS: one whose
+budget is exhausted is throttled until its deadline. Inside a group, tasks are
+scheduled globally on the servers that have the pCPU:
+
+* those servers run the most urgent ready tasks of the group;
+* while a task of the group waits, every server of the group that is not
+  throttled contends for its pCPU, and takes the task if it gets the pCPU;
+* otherwise a server without a task sleeps. See :func:`wake` for its budget.
+
+The documentation proves ("Several vCPUs") that the analysis holds under this
+rule. With one server it is the kernel's.
 
 Times are integers in µs. ``NONE`` stands for no task, no server, no time.
 """
@@ -44,14 +50,19 @@ class World(NamedTuple):
 
 
 class State(NamedTuple):
-    """What changes: by server, by task, by pCPU, and the answers."""
+    """What changes: by server, by group, by task, by pCPU, and the answers."""
 
     budget: Ints
     until: Ints  # absolute deadline
     throttled: Ints
-    top: Ints  # task that the server would run
-    queue: Ints  # by task: the server whose run queue holds it, or held it
-    active: Ints
+    slept: Ints  # since when it sleeps, NONE if it does not
+    task: Ints  # task that the server runs
+    ready: Ints  # by group: tasks that have work
+    served: Ints  # by group: servers that have their pCPU
+    woke: Ints  # by group: when it last got work after it had none
+    stale: Ints  # by group: its tasks may have to move
+    active: Ints  # by task: has work
+    server: Ints  # by task: the server that runs it, or NONE
     left: Ints  # execution left of the current job
     current: Ints  # index of the current job
     arrived: Ints  # jobs that have arrived
@@ -71,97 +82,123 @@ def key(world: World, state: State, task: int) -> int:
 
 
 @jit
-def find_tops(world: World, state: State, group: int) -> None:
-    """Note the most urgent task on each run queue of a group."""
-    for server in range(world.group.size):
-        if world.group[server] == group:
-            state.top[server] = NONE
-    for task in range(world.rank.size):
-        if world.task_group[task] == group and state.active[task]:
-            server = state.queue[task]
-            top = state.top[server]
-            if top == NONE or key(world, state, task) < key(
-                    world, state, top):
-                state.top[server] = task
-
-
-@jit
-def most_urgent_waiting(world: World, state: State, group: int) -> int:
-    """Return the most urgent task that no server with budget would run."""
-    best = NONE
-    for task in range(world.rank.size):
-        if world.task_group[task] != group or not state.active[task]:
-            continue
-        server = state.queue[task]
-        if state.top[server] == task and not state.throttled[server]:
-            continue
-        if best == NONE or key(world, state, task) < key(world, state, best):
-            best = task
-    return best
-
-
-@jit
-def least_urgent_server(world: World, state: State, group: int,
-                        home: int) -> int:
-    """Return the server with budget that runs the least, home if it ties."""
-    best, worst = NONE, NONE
-    for server in range(world.group.size):
-        if world.group[server] != group or state.throttled[server]:
-            continue
-        top = state.top[server]
-        urgency = NEVER if top == NONE else key(world, state, top)
-        if urgency > worst or (urgency == worst and server == home):
-            best, worst = server, urgency
-    return best
-
-
-@jit
-def settle(world: World, state: State, group: int, now: int) -> None:
-    """Push and pull until the most urgent tasks are where budget is."""
-    empty = state.top == NONE
-    find_tops(world, state, group)
-    while True:
-        task = most_urgent_waiting(world, state, group)
-        if task == NONE:
-            break
-        server = least_urgent_server(world, state, group, state.queue[task])
-        if server == NONE:
-            break
-        top = state.top[server]
-        if top != NONE and key(world, state, top) <= key(world, state, task):
-            break
-        state.queue[task] = server
-        find_tops(world, state, group)
-    for server in range(world.group.size):
-        if (world.group[server] == group and empty[server]
-                and state.top[server] != NONE
-                and not state.throttled[server]):
-            wake(world, state, server, now)
-
-
-@jit
 def wake(world: World, state: State, server: int, now: int) -> None:
-    """Apply the wake-up rule of CBS to a server that gets its first task."""
+    """Let a server that sleeps contend again.
+
+    The wake-up rule of CBS keeps budget and deadline unless they exceed the
+    bandwidth; else both are new. But while its group has had work ever since
+    the server fell asleep, a new deadline could put off what the group is
+    owed. It stays if the server slept for less than its budget. The
+    budget then shrinks to what the bandwidth allows, but never by more than
+    the server slept.
+    """
+    budget, slept = state.budget[server], now - state.slept[server]
     left = state.until[server] - now
-    if left <= 0 or (state.budget[server] * world.period[server]
-                     > left * world.runtime[server]):
+    busy = state.woke[world.group[server]] < state.slept[server]
+    state.slept[server] = NONE
+    if busy and slept < budget:
+        allowed = left * world.runtime[server] // world.period[server]
+        state.budget[server] = max(budget - slept, min(budget, allowed))
+    elif left <= 0 or (budget * world.period[server]
+                       > left * world.runtime[server]):
         state.budget[server] = world.runtime[server]
         state.until[server] = now + world.period[server]
 
 
 @jit
-def choose(world: World, state: State) -> None:
-    """Give each pCPU to its server of the earliest deadline.
+def leave(world: World, state: State, server: int) -> None:
+    """Take the pCPU from a server; its task waits."""
+    task = state.task[server]
+    if task != NONE:
+        state.server[task] = NONE
+        state.task[server] = NONE
+    state.running[world.cpu[server]] = NONE
+    state.served[world.group[server]] -= 1
+    state.stale[world.group[server]] = 1
 
-    The lower index at a tie.
+
+@jit
+def contend(world: World, state: State, now: int) -> bool:
+    """Let the servers of groups whose tasks wait take pCPUs; return if any.
+
+    On each pCPU the earliest deadline wins, at a tie the lower index.
     """
-    state.running[:] = NONE
+    changed = False
     for server in range(world.cpu.size):
-        if state.top[server] == NONE or state.throttled[server]:
-            continue
+        group = world.group[server]
         rival = state.running[world.cpu[server]]
-        if rival == NONE or state.until[server] < state.until[rival]:
-            state.running[world.cpu[server]] = server
+        if (state.throttled[server] or rival == server
+                or state.served[group] >= state.ready[group]):
+            continue
+        if state.slept[server] != NONE:
+            wake(world, state, server, now)
+        if rival != NONE:
+            if state.until[server] > state.until[rival] or (
+                    state.until[server] == state.until[rival]
+                    and server > rival):
+                continue
+            leave(world, state, rival)
+        state.running[world.cpu[server]] = server
+        state.served[group] += 1
+        state.stale[group] = 1
+        changed = True
+    return changed
+
+
+@jit
+def choose(world: World, state: State, now: int) -> None:
+    """Give each pCPU to a server, and each of these a task."""
+    for cpu in range(state.running.size):
+        server = state.running[cpu]
+        if server != NONE:
+            group = world.group[server]
+            if state.throttled[server] or (
+                    state.task[server] == NONE
+                    and state.served[group] > state.ready[group]):
+                leave(world, state, server)
+    while contend(world, state, now):
+        pass
+    for server in range(world.cpu.size):
+        group = world.group[server]
+        if (state.slept[server] == NONE and not state.throttled[server]
+                and state.running[world.cpu[server]] != server
+                and state.served[group] >= state.ready[group]):
+            state.slept[server] = now
+
+
+@jit
+def place(world: World, state: State, group: int, chosen: Ints) -> None:
+    """Let the servers of a group that have pCPUs run its most urgent tasks.
+
+    A task stays on its server if it may run on.
+
+    :param chosen: room for a mark by task
+    """
+    state.stale[group] = 0
+    chosen[:] = 0
+    for _ in range(state.served[group]):
+        best = NONE
+        for task in range(world.rank.size):
+            if (world.task_group[task] == group and state.active[task]
+                    and not chosen[task] and (
+                        best == NONE or key(world, state, task)
+                        < key(world, state, best))):
+                best = task
+        chosen[best] = 1
+    for server in range(world.cpu.size):
+        task = state.task[server]
+        if (world.group[server] == group and task != NONE
+                and not chosen[task]):
+            state.server[task] = NONE
+            state.task[server] = NONE
+    free = 0
+    for task in range(world.rank.size):
+        if chosen[task] and state.server[task] == NONE:
+            while (world.group[free] != group or state.task[free] != NONE
+                   or state.running[world.cpu[free]] != free):
+                free += 1
+            state.task[free] = task
+            state.server[task] = free
 
 
 @jit
@@ -179,7 +216,7 @@ def next_event(world: World, state: State, now: int) -> int:
         server = state.running[cpu]
         if server != NONE:
             soonest = min(soonest, now + min(
-                state.budget[server], state.left[state.top[server]]))
+                state.budget[server], state.left[state.task[server]]))
     return soonest
 
 
@@ -204,37 +241,51 @@ def advance(state: State, now: int, then: int) -> None:
         server = state.running[cpu]
         if server == NONE:
             continue
-        task = state.top[server]
+        task = state.task[server]
         state.budget[server] -= then - now
         state.left[task] -= then - now
         note(state, now, then, cpu, server, task)
 
 
 @jit
-def handle_tasks(world: World, state: State, now: int, dirty: Ints) -> int:
+def end(world: World, state: State, task: int, now: int) -> None:
+    """End a task's current job; its server has none until it gets another."""
+    state.finish[task, state.current[task]] = now
+    state.current[task] += 1
+    state.active[task] = 0
+    state.ready[world.task_group[task]] -= 1
+    state.stale[world.task_group[task]] = 1
+    state.task[state.server[task]] = NONE
+    state.server[task] = NONE
+
+
+@jit
+def handle_tasks(world: World, state: State, now: int) -> int:
     """Let jobs end and arrive; return how many did."""
     events = 0
     for task in range(world.rank.size):
         if state.active[task] and state.left[task] == 0:
             events += 1
-            state.finish[task, state.current[task]] = now
-            state.current[task] += 1
-            state.active[task] = 0
-            dirty[world.task_group[task]] = 1
+            end(world, state, task, now)
+    for task in range(world.rank.size):
         while (state.arrived[task] < world.jobs[task] and
                world.arrivals[task, state.arrived[task]] <= now):
             events += 1
             state.arrived[task] += 1
-            dirty[world.task_group[task]] = 1
         if (not state.active[task]
                 and state.current[task] < state.arrived[task]):
+            group = world.task_group[task]
             state.active[task] = 1
             state.left[task] = world.execution[task, state.current[task]]
+            if state.ready[group] == 0:
+                state.woke[group] = now
+            state.ready[group] += 1
+            state.stale[group] = 1
     return events
 
 
 @jit
-def handle_servers(world: World, state: State, now: int, dirty: Ints) -> int:
+def handle_servers(world: World, state: State, now: int) -> int:
     """Throttle what is exhausted, refill what is due; return how many."""
     events = 0
     for server in range(world.cpu.size):
@@ -243,13 +294,11 @@ def handle_servers(world: World, state: State, now: int, dirty: Ints) -> int:
             state.throttled[server] = 1
             note(state, now, state.until[server], world.cpu[server], server,
                  THROTTLED)
-            dirty[world.group[server]] = 1
         if state.throttled[server] and state.until[server] <= now:
             events += 1
             state.throttled[server] = 0
             state.budget[server] = world.runtime[server]
             state.until[server] += world.period[server]
-            dirty[world.group[server]] = 1
     return events
 
 
@@ -271,17 +320,16 @@ def run(world: World, state: State, horizon: int, until_task: int) -> int:
     """
     now = 0
     events = 0
-    dirty = np.zeros(world.local.size, dtype=np.int64)
+    chosen = np.zeros(world.rank.size, dtype=np.int64)
     while True:
-        dirty[:] = 0
-        events += handle_tasks(world, state, now, dirty)
-        events += handle_servers(world, state, now, dirty)
-        for group in range(dirty.size):
-            if dirty[group]:
-                settle(world, state, group, now)
+        events += handle_tasks(world, state, now)
+        events += handle_servers(world, state, now)
         if until_task and finished(world, state, until_task):
             return events
-        choose(world, state)
+        choose(world, state, now)
+        for group in range(world.local.size):
+            if state.stale[group]:
+                place(world, state, group, chosen)
         then = next_event(world, state, now)
         if then > horizon:
             advance(state, now, horizon)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate reservations and the tasks inside, exactly, as our kernel does.
+"""Simulate reservations and the tasks inside, exactly.
 
 A host has pCPUs; a group is a reservation on some of them with its tasks;
 load is a reservation of one vCPU that never idles. See
-:mod:`nova_rt.model.engine` for the rules.
+:mod:`nova_rt.model.engine` for the rules, which kernels do not have yet for
+groups of several vCPUs.
 """
 
 from collections.abc import Sequence
@@ -169,16 +170,16 @@ def build(groups: Sequence[Group], load: Sequence[Server],
 def start(world: engine.World, servers: Sequence[Server],
           rows: int) -> engine.State:
     """Return the state at time 0, with room to trace this many rows."""
-    number, tasks = len(servers), world.rank.size
-    home = np.zeros(tasks, dtype=np.int64)
-    for task in range(tasks):
-        home[task] = np.flatnonzero(world.group == world.task_group[task])[0]
+    number, groups = len(servers), world.local.size
+    tasks = world.rank.size
     throttled = _ints(int(s.throttled_until_us > 0) for s in servers)
     return engine.State(
         budget=np.where(throttled, 0, world.runtime),
         until=_ints(s.throttled_until_us for s in servers),
-        throttled=throttled, top=_none(number), queue=home,
-        active=_zeros(tasks), left=_zeros(tasks), current=_zeros(tasks),
+        throttled=throttled, slept=np.where(throttled, engine.NONE, 0),
+        task=_none(number), ready=_zeros(groups), served=_zeros(groups),
+        woke=_none(groups), stale=_zeros(groups), active=_zeros(tasks),
+        server=_none(tasks), left=_zeros(tasks), current=_zeros(tasks),
         arrived=_zeros(tasks), running=_none(int(world.cpu.max()) + 1),
         finish=np.full(world.arrivals.shape, engine.NONE, dtype=np.int64),
         trace=np.zeros((rows, 5), dtype=np.int64), traced=_zeros(1))

@@ -4,9 +4,9 @@
 The model is that of Easwaran, Shin and Lee (Real-Time Systems 43, 2009),
 which `hcbs-linux-containers` section 3.2 uses. Time is continuous here, so
 the worst supply is that of m equal periodic resources (Shin and Lee, 2003)
-in step. The model schedules tasks globally on all m. A kernel that lets a task
-wait on one server while another one of the group is served does not, and may
-exceed the bounds where m > 1.
+in step. Servers of the same runtime and period on m pCPUs supply as much under
+the rule of "Several vCPUs" in the documentation. The simulator has it; kernels
+do not, and may exceed the bounds where m > 1.
 """
 
 import dataclasses
@@ -18,8 +18,7 @@ from nova_rt.model import checks
 
 MAX_VCPUS = 1024
 
-# What a "yes" on more than one vCPU is worth (nova_rt/tests/unit/model/
-# test_several_vcpus.py has response times beyond the bounds).
+# What a "yes" on more than one vCPU is worth on the kernels of today.
 NOT_GUARANTEED = (
     'Not guaranteed on more than one vCPU: the analysis assumes that the vCPUs '
     'always serve the most urgent tasks, but a kernel may let such a task wait '

@@ -95,45 +95,67 @@ def test_a_miss_is_seen_whether_the_job_ends_late_or_never():
     assert (1, 0) in outcome.misses()
 
 
+def small_arrivals(draw, tasks):
+    return [list(np.cumsum(draw(st.lists(
+        st.integers(1, 15), max_size=8)), dtype=int)) for _ in tasks]
+
+
 @st.composite
 def small_worlds(draw):
+    """Return groups as (servers, tasks, arrivals, local EDF or not).
+
+    The last has a server on each pCPU; before it come neighbours, some of
+    which never idle.
+    """
     vcpus = draw(st.integers(1, 3))
-    servers, load = [], []
+    servers, groups = [], []
     for pcpu in range(vcpus):
         period = draw(st.integers(1, 8))
         runtime = draw(st.integers(1, period))
         servers.append((pcpu, runtime, period,
                         draw(st.integers(0, period - runtime))))
         if runtime < period and draw(st.booleans()):
-            load.append((pcpu, period - runtime, period,
-                         draw(st.integers(0, period))))
+            neighbour = (pcpu, period - runtime, period,
+                         draw(st.integers(0, period)))
+            tasks = [tasks_.Task(slots.ENDLESS, slots.ENDLESS)]
+            arrivals = [[0]]
+            if draw(st.booleans()):
+                tasks = draw(examples.task_sets(most=2, longest=20))
+                arrivals = small_arrivals(draw, tasks)
+            groups.append(([neighbour], tasks, arrivals, False))
     tasks = draw(examples.task_sets(most=5, longest=20))
-    arrivals = [list(np.cumsum(draw(st.lists(
-        st.integers(1, 15), max_size=8)), dtype=int)) for _ in tasks]
-    return servers, load, tasks, arrivals
+    groups.append((servers, tasks, small_arrivals(draw, tasks),
+                   draw(st.booleans())))
+    return groups
 
 
 @settings(max_examples=400)
 @given(small_worlds())
 def test_the_event_loop_agrees_with_a_simulator_of_single_ticks(world):
-    servers, load, tasks, arrivals = world
     horizon = 120
-    width = max(1, *(len(row) for row in arrivals), 1)
+    tasks = [task for _, tasks, _, _ in world for task in tasks]
+    rows = [row for _, _, arrivals, _ in world for row in arrivals]
+    width = max(1, *(len(row) for row in rows), 1)
     table = np.full((len(tasks), width), simulator.engine.NEVER)
-    for index, row in enumerate(arrivals):
+    for index, row in enumerate(rows):
         table[index, :len(row)] = row
     wcets = np.array([[t.wcet_us] * width for t in tasks])
-    outcome = run([simulator.Server(*s) for s in servers], tasks, horizon,
-                  load=[simulator.Server(*s) for s in load],
-                  arrivals=(table, wcets, np.array(
-                      [len(row) for row in arrivals])))
-    expected = slots.simulate(
-        [slots.Server(*s, load=True) for s in load]
-        + [slots.Server(*s) for s in servers],
-        [(t.wcet_us, t.deadline_us) for t in tasks], arrivals, horizon)
-    seen = {(i, j): int(outcome.finish[i, j])
-            for i, row in enumerate(arrivals) for j in range(len(row))
-            if outcome.finish[i, j] >= 0}
+    outcome = simulator.simulate(
+        [simulator.Group([simulator.Server(*s) for s in servers], tasks,
+                         None if edf else range(len(tasks)))
+         for servers, tasks, _, edf in world], horizon,
+        arrivals=(table, wcets, np.array([len(row) for row in rows])))
+    expected = slots.simulate([
+        slots.Group([slots.Server(*s) for s in servers],
+                    [(t.wcet_us, t.deadline_us) for t in tasks], arrivals,
+                    edf)
+        for servers, tasks, arrivals, edf in world], horizon)
+    names = [(group, task) for group, (_, tasks, _, _) in enumerate(world)
+             for task in range(len(tasks))]
+    seen = {(*name, job): int(outcome.finish[index, job])
+            for index, name in enumerate(names)
+            for job in range(len(rows[index]))
+            if outcome.finish[index, job] >= 0}
     assert seen == expected
 
 
