@@ -10,6 +10,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
+from nova_rt.model import arrays
 from nova_rt.model import engine
 from nova_rt.model import fixed_priority
 from nova_rt.model import simulator
@@ -37,7 +38,7 @@ class Tally:
     events: int
     misses: int
     worst: float
-    histogram: engine.Ints
+    histogram: arrays.Ints
 
     def __add__(self, other: 'Tally') -> 'Tally':
         return Tally(self.runs + other.runs, self.events + other.events,
@@ -127,10 +128,10 @@ def random_cases(tasks: Sequence[tasks_.Task], resource: supply.Resource,
 
 
 @jit_anew
-def _repeat(world: engine.World, state: engine.State, fresh: engine.State,
-            periods: engine.Ints, wcets: engine.Ints, loads: int,
-            horizon: int, runs: int, seed: int, histogram: engine.Ints,
-            results: engine.Ints, worst: npt.NDArray[np.float64]) -> None:
+def _repeat(world: arrays.World, state: arrays.State, fresh: arrays.State,
+            periods: arrays.Ints, wcets: arrays.Ints, loads: int,
+            horizon: int, runs: int, seed: int, histogram: arrays.Ints,
+            results: arrays.Ints, worst: npt.NDArray[np.float64]) -> None:
     np.random.seed(seed)
     for _ in range(runs):
         _reset(state, fresh)
@@ -142,7 +143,7 @@ def _repeat(world: engine.World, state: engine.State, fresh: engine.State,
 
 
 @jit
-def _reset(state: engine.State, fresh: engine.State) -> None:
+def _reset(state: arrays.State, fresh: arrays.State) -> None:
     state.task[:] = engine.NONE
     state.server[:] = engine.NONE
     state.slept[:] = fresh.slept
@@ -159,7 +160,7 @@ def _reset(state: engine.State, fresh: engine.State) -> None:
 
 
 @jit
-def _shuffle_servers(world: engine.World, state: engine.State,
+def _shuffle_servers(world: arrays.World, state: arrays.State,
                      loads: int) -> None:
     for server in range(world.cpu.size):
         rest = world.period[server] - world.runtime[server]
@@ -177,7 +178,7 @@ def _shuffle_servers(world: engine.World, state: engine.State,
 
 
 @jit
-def _draw(world: engine.World, periods: engine.Ints, wcets: engine.Ints,
+def _draw(world: arrays.World, periods: arrays.Ints, wcets: arrays.Ints,
           horizon: int) -> None:
     for task in range(periods.size):
         spread = np.random.randint(0, 2) * (periods[task] // 2)
@@ -195,8 +196,8 @@ def _draw(world: engine.World, periods: engine.Ints, wcets: engine.Ints,
 
 
 @jit
-def _count(world: engine.World, state: engine.State, tasks: int,
-           horizon: int, histogram: engine.Ints,
+def _count(world: arrays.World, state: arrays.State, tasks: int,
+           horizon: int, histogram: arrays.Ints,
            worst: npt.NDArray[np.float64]) -> int:
     misses = 0
     for task in range(tasks):

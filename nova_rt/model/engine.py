@@ -16,14 +16,12 @@ rule. With one server it is the kernel's.
 Times are integers in µs. ``NONE`` stands for no task, no server, no time.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
+from nova_rt.model.arrays import Ints
+from nova_rt.model.arrays import State
+from nova_rt.model.arrays import World
 from nova_rt.model.jit import jit
-
-Ints = npt.NDArray[np.int64]
 
 NONE = -1
 NEVER = 1 << 62
@@ -31,45 +29,6 @@ NEVER = 1 << 62
 THROTTLED = -2
 FIXED_PRIORITY = 0
 EDF = 1
-
-
-class World(NamedTuple):
-    """What does not change: by server, by group, by task, by task and job."""
-
-    cpu: Ints
-    group: Ints
-    runtime: Ints
-    period: Ints
-    local: Ints  # by group: FIXED_PRIORITY or EDF
-    task_group: Ints
-    rank: Ints  # lower is more urgent
-    deadline: Ints  # relative
-    arrivals: Ints  # ascending
-    execution: Ints
-    jobs: Ints  # by task, how many of the columns count
-
-
-class State(NamedTuple):
-    """What changes: by server, by group, by task, by pCPU, and the answers."""
-
-    budget: Ints
-    until: Ints  # absolute deadline
-    throttled: Ints
-    slept: Ints  # since when it sleeps, NONE if it does not
-    task: Ints  # task that the server runs
-    ready: Ints  # by group: tasks that have work
-    served: Ints  # by group: servers that have their pCPU
-    woke: Ints  # by group: when it last got work after it had none
-    stale: Ints  # by group: its tasks may have to move
-    active: Ints  # by task: has work
-    server: Ints  # by task: the server that runs it, or NONE
-    left: Ints  # execution left of the current job
-    current: Ints  # index of the current job
-    arrived: Ints  # jobs that have arrived
-    running: Ints  # by pCPU: server
-    finish: Ints  # by task and job, NONE while unfinished
-    trace: Ints  # rows of start, end, pCPU, server, task
-    traced: Ints  # how many rows
 
 
 @jit
@@ -118,36 +77,8 @@ def leave(world: World, state: State, server: int) -> None:
 
 
 @jit
-def contend(world: World, state: State, now: int) -> bool:
-    """Let the servers of groups whose tasks wait take pCPUs; return if any.
-
-    On each pCPU the earliest deadline wins, at a tie the lower index.
-    """
-    changed = False
-    for server in range(world.cpu.size):
-        group = world.group[server]
-        rival = state.running[world.cpu[server]]
-        if (state.throttled[server] or rival == server
-                or state.served[group] >= state.ready[group]):
-            continue
-        if state.slept[server] != NONE:
-            wake(world, state, server, now)
-        if rival != NONE:
-            if state.until[server] > state.until[rival] or (
-                    state.until[server] == state.until[rival]
-                    and server > rival):
-                continue
-            leave(world, state, rival)
-        state.running[world.cpu[server]] = server
-        state.served[group] += 1
-        state.stale[group] = 1
-        changed = True
-    return changed
-
-
-@jit
-def choose(world: World, state: State, now: int) -> None:
-    """Give each pCPU to a server, and each of these a task."""
+def release(world: World, state: State) -> None:
+    """Take pCPUs from servers that are throttled or have nothing to run."""
     for cpu in range(state.running.size):
         server = state.running[cpu]
         if server != NONE:
@@ -156,8 +87,41 @@ def choose(world: World, state: State, now: int) -> None:
                     state.task[server] == NONE
                     and state.served[group] > state.ready[group]):
                 leave(world, state, server)
-    while contend(world, state, now):
-        pass
+
+
+@jit
+def contend(world: World, state: State, now: int) -> None:
+    """Let the servers of groups whose tasks wait take pCPUs.
+
+    On each pCPU the earliest deadline wins, at a tie the lower index. Where
+    a server loses its pCPU, others of its group may contend again.
+    """
+    lost = True
+    while lost:
+        lost = False
+        for server in range(world.cpu.size):
+            group = world.group[server]
+            rival = state.running[world.cpu[server]]
+            if (state.throttled[server] or rival == server
+                    or state.served[group] >= state.ready[group]):
+                continue
+            if state.slept[server] != NONE:
+                wake(world, state, server, now)
+            if rival != NONE:
+                if state.until[server] > state.until[rival] or (
+                        state.until[server] == state.until[rival]
+                        and server > rival):
+                    continue
+                leave(world, state, rival)
+                lost = True
+            state.running[world.cpu[server]] = server
+            state.served[group] += 1
+            state.stale[group] = 1
+
+
+@jit
+def rest(world: World, state: State, now: int) -> None:
+    """Let servers sleep that have no task and whose group does not wait."""
     for server in range(world.cpu.size):
         group = world.group[server]
         if (state.slept[server] == NONE and not state.throttled[server]
@@ -175,8 +139,13 @@ def place(world: World, state: State, group: int, chosen: Ints) -> None:
     :param chosen: room for a mark by task
     """
     state.stale[group] = 0
-    chosen[:] = 0
-    for _ in range(state.served[group]):
+    if state.served[group] == 0:
+        return
+    everything = state.served[group] == state.ready[group]
+    for task in range(world.rank.size):
+        chosen[task] = everything and (
+            world.task_group[task] == group and state.active[task])
+    for _ in range(0 if everything else state.served[group]):
         best = NONE
         for task in range(world.rank.size):
             if (world.task_group[task] == group and state.active[task]
@@ -326,7 +295,9 @@ def run(world: World, state: State, horizon: int, until_task: int) -> int:
         events += handle_servers(world, state, now)
         if until_task and finished(world, state, until_task):
             return events
-        choose(world, state, now)
+        release(world, state)
+        contend(world, state, now)
+        rest(world, state, now)
         for group in range(world.local.size):
             if state.stale[group]:
                 place(world, state, group, chosen)

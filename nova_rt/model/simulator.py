@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nova_rt.model import arrays
 from nova_rt.model import checks
 from nova_rt.model import engine
 from nova_rt.model import tasks as tasks_
@@ -83,19 +84,19 @@ class Outcome:
     """
 
     events: int
-    arrivals: engine.Ints
-    finish: engine.Ints
-    deadlines: engine.Ints
-    jobs: engine.Ints
+    arrivals: arrays.Ints
+    finish: arrays.Ints
+    deadlines: arrays.Ints
+    jobs: arrays.Ints
     segments: tuple[Segment, ...]
     throttled: tuple[Segment, ...]
     horizon_us: int
 
-    def responses(self, task: int) -> engine.Ints:
+    def responses(self, task: int) -> arrays.Ints:
         """Return the response times of a task's finished jobs in µs."""
         count = int(self.jobs[task])
         finish = self.finish[task, :count]
-        done: engine.Ints = (
+        done: arrays.Ints = (
             finish - self.arrivals[task, :count])[finish != engine.NONE]
         return done
 
@@ -113,7 +114,7 @@ class Outcome:
 
 def periodic(tasks: Sequence[tasks_.Task], horizon_us: int,
              offsets: Sequence[int] | None = None
-             ) -> tuple[engine.Ints, engine.Ints, engine.Ints]:
+             ) -> tuple[arrays.Ints, arrays.Ints, arrays.Ints]:
     """Return arrivals, execution times and job counts of periodic tasks.
 
     :param offsets: of the first arrivals in µs; all at 0 unless given
@@ -132,8 +133,8 @@ def periodic(tasks: Sequence[tasks_.Task], horizon_us: int,
 
 
 def build(groups: Sequence[Group], load: Sequence[Server],
-          arrivals: engine.Ints, execution: engine.Ints, jobs: engine.Ints
-          ) -> engine.World:
+          arrivals: arrays.Ints, execution: arrays.Ints, jobs: arrays.Ints
+          ) -> arrays.World:
     """Return the arrays of the event loop.
 
     Load comes first among the servers, so that it wins every tie: the worst
@@ -149,7 +150,7 @@ def build(groups: Sequence[Group], load: Sequence[Server],
     ranks = [rank for group in groups for rank in _ranks(group)]
     width = arrivals.shape[1]
     endless = np.zeros((len(load), width), dtype=np.int64)
-    return engine.World(
+    return arrays.World(
         cpu=_ints(s.pcpu for s in servers), group=_ints(owner),
         runtime=_ints(s.runtime_us for s in servers),
         period=_ints(s.period_us for s in servers),
@@ -167,13 +168,13 @@ def build(groups: Sequence[Group], load: Sequence[Server],
         jobs=np.concatenate([jobs, np.ones(len(load), dtype=np.int64)]))
 
 
-def start(world: engine.World, servers: Sequence[Server],
-          rows: int) -> engine.State:
+def start(world: arrays.World, servers: Sequence[Server],
+          rows: int) -> arrays.State:
     """Return the state at time 0, with room to trace this many rows."""
     number, groups = len(servers), world.local.size
     tasks = world.rank.size
     throttled = _ints(int(s.throttled_until_us > 0) for s in servers)
-    return engine.State(
+    return arrays.State(
         budget=np.where(throttled, 0, world.runtime),
         until=_ints(s.throttled_until_us for s in servers),
         throttled=throttled, slept=np.where(throttled, engine.NONE, 0),
@@ -187,7 +188,7 @@ def start(world: engine.World, servers: Sequence[Server],
 
 def simulate(groups: Sequence[Group], horizon_us: int,
              load: Sequence[Server] = (),
-             arrivals: tuple[engine.Ints, engine.Ints, engine.Ints]
+             arrivals: tuple[arrays.Ints, arrays.Ints, arrays.Ints]
              | None = None, trace: bool = False) -> Outcome:
     """Run groups beside a load until the horizon.
 
@@ -233,7 +234,7 @@ def _ranks(group: Group) -> list[int]:
     return ranks
 
 
-def _merged(rows: engine.Ints) -> tuple[Segment, ...]:
+def _merged(rows: arrays.Ints) -> tuple[Segment, ...]:
     merged: list[Segment] = []
     last: dict[int, int] = {}
     for row in rows:
@@ -248,13 +249,13 @@ def _merged(rows: engine.Ints) -> tuple[Segment, ...]:
     return tuple(merged)
 
 
-def _ints(values: object) -> engine.Ints:
+def _ints(values: object) -> arrays.Ints:
     return np.array(list(values), dtype=np.int64)  # type: ignore[call-overload]
 
 
-def _zeros(size: int) -> engine.Ints:
+def _zeros(size: int) -> arrays.Ints:
     return np.zeros(size, dtype=np.int64)
 
 
-def _none(size: int) -> engine.Ints:
+def _none(size: int) -> arrays.Ints:
     return np.full(size, engine.NONE, dtype=np.int64)
