@@ -1,25 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Try a synthesised reservation against bad arrivals and many random ones.
+"""Try synthesised reservations against bad arrivals and many random ones.
 
-A deadline missed here is a defect of the synthesis or of the simulator.
+A deadline missed here, or a response longer than its bound, is a defect of
+the analysis, of the synthesis or of the simulator.
 """
 
 from collections.abc import Sequence
 import dataclasses
+import random
 
 import numpy as np
 import numpy.typing as npt
 
+from nova_rt.model import adversary
 from nova_rt.model import arrays
 from nova_rt.model import engine
 from nova_rt.model import fixed_priority
+from nova_rt.model import generate
 from nova_rt.model import simulator
 from nova_rt.model import supply
+from nova_rt.model import synthesis
 from nova_rt.model import tasks as tasks_
 from nova_rt.model.jit import jit
 from nova_rt.model.jit import jit_anew
 
 BINS = 1000
+# Generator, local scheduler, number of vCPUs.
+Cell = tuple[str, str, int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,3 +220,40 @@ def _count(world: arrays.World, state: arrays.State, tasks: int,
             worst[0] = max(worst[0], ratio)
             histogram[min(int(ratio * 1000), 1000)] += 1
     return misses
+
+
+def explore(cells: Sequence[Cell], starts: int, steps: int,
+            seed: int) -> dict[Cell, adversary.Result]:
+    """Search for responses above their bounds, one task set for each cell.
+
+    Each set has the least reservation that the analysis finds for it.
+
+    :param cells: where one occurs again, another set is drawn
+    :param starts: random worlds for each set
+    :param steps: of hill climbing from each world
+    """
+    source = random.Random(seed)
+    results = dict.fromkeys(cells, adversary.Result())
+    for cell in cells:
+        generator, local, vcpus = cell
+        tasks, synthesised = _sized(generator, local, vcpus, source)
+        order = tasks_.deadline_monotonic(tasks) if local == 'fp' else None
+        results[cell] += adversary.search(
+            tasks, synthesised.resource, order, synthesised.verdict, starts,
+            steps, source.randrange(1 << 30))
+    return results
+
+
+def _sized(generator: str, local: str, vcpus: int, source: random.Random
+           ) -> tuple[list[tasks_.Task], synthesis.Synthesis]:
+    """Draw sets until one has a reservation of so many vCPUs."""
+    while True:
+        count = source.randint(vcpus, vcpus + 5)
+        total = source.choice([0.3, 1.0]) * source.uniform(0.05, 0.5) * vcpus
+        tasks = generate.GENERATORS[generator](count, total, source)
+        shortest = min(task.deadline_us for task in tasks)
+        period = max(100, min(1_000_000, int(
+            shortest * source.choice([0.1, 0.2, 0.4, 0.5, 0.6, 0.8]))))
+        synthesised = synthesis.least_runtime(tasks, period, vcpus, local)
+        if synthesised is not None:
+            return tasks, synthesised

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random task sets, uniform among those of one utilisation."""
 
+from collections.abc import Callable
 from collections.abc import Iterator
+import dataclasses
 import math
 import random
 
@@ -123,6 +125,71 @@ def evaluation_sets(count: int = 150, seed: int = 1
     for index in range(count):
         total = 0.6 + 1.4 * index / max(1, count - 1)
         yield task_set(4 + index % 9, total, source)
+
+
+def over_decades(count: int, total: float,
+                 source: random.Random) -> list[tasks_.Task]:
+    """Return tasks whose periods are log-uniform from 1 ms to 10 s."""
+    return task_set(count, total, source, 1000, 10_000_000, 1)
+
+
+def heavy_and_light(count: int, total: float,
+                    source: random.Random) -> list[tasks_.Task]:
+    """Return one or two tasks that need nearly all, and many that need little.
+
+    The light ones need from a thousandth to a hundredth of a CPU each.
+    """
+    heavy = min(count, source.randint(1, 2))
+    shares = [source.uniform(0.001, 0.01) for _ in range(count - heavy)]
+    rest = max(0.01 * heavy, total - sum(shares))
+    shares += rand_fixed_sum(heavy, min(rest, 0.95 * heavy), source)
+    periods = [source.randint(20_000, 400_000) for _ in shares]
+    return [_task(index, share, period) for index, (share, period) in
+            enumerate(zip(shares, periods, strict=True))]
+
+
+def equal_periods(count: int, total: float,
+                  source: random.Random) -> list[tasks_.Task]:
+    """Return tasks that all have one period."""
+    period = source.randint(20_000, 200_000)
+    return [_task(index, share, period) for index, share in
+            enumerate(rand_fixed_sum(count, total, source))]
+
+
+def constrained(count: int, total: float,
+                source: random.Random) -> list[tasks_.Task]:
+    """Return tasks with deadlines anywhere from C to T."""
+    return [dataclasses.replace(task, deadline_us=source.randint(
+        task.wcet_us, task.period_us))
+        for task in task_set(count, total, source, 20_000, 400_000, 1)]
+
+
+def rare_and_frequent(count: int, total: float,
+                      source: random.Random) -> list[tasks_.Task]:
+    """Return short tasks with similar periods, the last with a long one."""
+    period = source.randint(20_000, 200_000)
+    tasks = [_task(index, share, source.randint(period, period * 5 // 4))
+             for index, share in enumerate(rand_fixed_sum(
+                 count - 1, min(total, 0.1), source) if count > 1 else [])]
+    return [*tasks, tasks_.Task(
+        source.randint(1, period // 20), 100 * period,
+        source.randint(period // 2, 10 * period), f't{count - 1}')]
+
+
+def _task(index: int, share: float, period_us: int) -> tasks_.Task:
+    wcet = max(1, min(period_us, round(share * period_us)))
+    return tasks_.Task(wcet, period_us, period_us, f't{index}')
+
+
+# By name, each takes a count, a total utilisation and a source of chance.
+GENERATORS: dict[str, Callable[
+    [int, float, random.Random], list[tasks_.Task]]] = {
+    'periods over four decades': over_decades,
+    'heavy and light': heavy_and_light,
+    'equal periods': equal_periods,
+    'constrained deadlines': constrained,
+    'rare and frequent': rare_and_frequent,
+}
 
 
 def _check(count: int, total: float, limit: float) -> None:

@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthesised reservations, run. FULL=1 runs all 150, 10,000 times each."""
+"""Synthesised reservations, run.
+
+FULL=1 runs all 150 sets, 10,000 times each, and the search for responses
+above their bounds until it has 5,000,000 runs.
+"""
+
+import dataclasses
+import itertools
 
 import pytest
 
+from nova_rt.model import adversary
 from nova_rt.model import campaign
 from nova_rt.model import generate
 from nova_rt.model import supply
@@ -65,3 +73,41 @@ def test_every_run_is_counted(vcpus):
     assert tally.runs == 7
     assert tally.histogram.sum() > 0
     assert tally.events > tally.histogram.sum()
+
+
+CELLS = list(itertools.product(
+    generate.GENERATORS, synthesis.SCHEDULERS, range(2, 9)))
+
+
+def test_no_response_is_above_its_bound_beside_any_neighbours(capsys):
+    # Each cell once in the full search; else one in five, all generators,
+    # both schedulers and all numbers of vCPUs among them.
+    cells = CELLS if examples.FULL else CELLS[::5]
+    starts, steps, wanted = (4, 500, 5_000_000) if examples.FULL else (
+        2, 20, 1)
+    results, total, seed = {}, adversary.Result(), 0
+    while total.runs < wanted:
+        for cell, result in campaign.explore(
+                cells, starts, steps, seed).items():
+            assert not result.above, (cell, seed)
+            results[cell] = results.get(cell, adversary.Result()) + result
+            total += result
+        seed += 1
+    with capsys.disabled():
+        print()
+        for cell, result in results.items() if examples.FULL else ():
+            print(*cell, f'{result.runs} runs, {result.worst:.4f}')
+        print(f'{seed * len(cells)} sets, {total.runs} runs, {total.events} '
+              f'events: largest response/bound {total.worst:.4f}')
+
+
+def test_the_search_finds_a_bound_that_is_too_short():
+    tasks = [tasks_.Task(5000, 20_000), tasks_.Task(12_000, 40_000)]
+    synthesised = synthesis.least_runtime(tasks, 10_000, 1)
+    short = dataclasses.replace(synthesised.verdict, response_us=tuple(
+        bound * 9 // 10 for bound in synthesised.verdict.response_us))
+    for verdict, above in ((synthesised.verdict, False), (short, True)):
+        result = adversary.search(
+            tasks, synthesised.resource, [0, 1], verdict, 3, 200, 1)
+        assert bool(result.above) == above
+        assert result.worst > 0.9
