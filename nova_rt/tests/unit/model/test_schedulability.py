@@ -99,6 +99,35 @@ def test_one_vcpu_under_edf_is_the_exact_test(tasks, runtime, period):
         assert verdict.failure.demand_us > verdict.failure.supply_us
 
 
+@given(examples.task_sets(), st.integers(1, 6), st.integers(1, 6))
+def test_windows_from_the_last_down_decide_as_all_windows_do(
+        tasks, runtime, period):
+    if runtime > period:
+        return
+    resource = supply.Resource(runtime, period)
+    every = edf.analyse(tasks, resource)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(edf, 'MAX_WINDOWS', 0)
+        last = edf.analyse(tasks, resource)
+    assert last.schedulable == every.schedulable
+    if every.failure:
+        assert last.failure.instant_us >= every.failure.instant_us
+        assert last.failure.demand_us > last.failure.supply_us
+
+
+def test_one_vcpu_under_edf_is_decided_however_many_windows_there_are():
+    # By hand: 1500 s and 2000 s are demanded within 5000 s, in which the first task
+    # has 50,000,000 jobs.
+    tasks = [tasks_.Task(30, 100),
+             tasks_.Task(2_000_000_000, 10_000_000_000, 5_000_000_000)]
+    assert edf.analyse(tasks, supply.Resource(71, 100)).schedulable
+    verdict = edf.analyse(tasks, supply.Resource(70, 100))
+    assert verdict.failure.instant_us == 5_000_000_000
+    assert verdict.failure.demand_us == 3_500_000_000
+    assert synthesis.least_runtime(
+        tasks, 100, 1, 'edf').resource.budget_us == 71
+
+
 def edf_demand(tasks, k, vcpus, window):
     """Return the demand of Theorem 2 for one window, term by term."""
     own = tasks[k]
