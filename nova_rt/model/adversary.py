@@ -69,6 +69,7 @@ class Limits(NamedTuple):
 
     :ivar neighbours: how many servers, and tasks, are those of neighbours
     :ivar shortest: by task, least time between arrivals
+    :ivar spread: by task, most that an arrival is later than it might be
     :ivar longest: by task, longest execution time
     :ivar bound: by task, of its response time
     :ivar horizon: when to end
@@ -76,6 +77,7 @@ class Limits(NamedTuple):
 
     neighbours: int
     shortest: arrays.Ints
+    spread: arrays.Ints
     longest: arrays.Ints
     bound: arrays.Ints
     horizon: int
@@ -145,12 +147,15 @@ def _limits(tasks: Sequence[tasks_.Task], resource: supply.Resource,
     shortest = min(task.period_us for task in tasks)
     horizon = min(3 * longest + 3 * resource.period_us,
                   MAX_JOBS * shortest)
+    periods = [task.period_us for task in tasks]
     bounds = [bound or task.deadline_us for task, bound in zip(
         tasks, answer.response_us, strict=True)]
     return Limits(
         len(neighbours),
         np.array([*(max(1, server.runtime_us // 4) for server in neighbours),
-                  *(task.period_us for task in tasks)], dtype=np.int64),
+                  *periods], dtype=np.int64),
+        np.array([*(server.period_us for server in neighbours), *periods],
+                 dtype=np.int64),
         np.array([*(2 * server.runtime_us for server in neighbours),
                   *(task.wcet_us for task in tasks)], dtype=np.int64),
         np.array([*(0 for _ in neighbours), *bounds], dtype=np.int64),
@@ -220,7 +225,6 @@ def _draw_jobs(world: arrays.World, limits: Limits, genes: Genes,
     """Draw gaps and execution times of a task, or a neighbour's kind."""
     neighbour = task < limits.neighbours
     kind = np.random.randint(0, 4)
-    spread = world.period[task] if neighbour else limits.shortest[task]
     genes.gap[task, :] = 0
     genes.execution[task, :] = limits.longest[task]
     if kind == 0 and not neighbour:
@@ -233,7 +237,8 @@ def _draw_jobs(world: arrays.World, limits: Limits, genes: Genes,
         return
     for job in range(genes.gap.shape[1]):
         if kind == 2 or np.random.randint(0, 4) == 0:
-            genes.gap[task, job] = np.random.randint(0, spread + 1)
+            genes.gap[task, job] = np.random.randint(
+                0, limits.spread[task] + 1)
         if np.random.randint(0, 2):
             genes.execution[task, job] = np.random.randint(
                 1, limits.longest[task] + 1)
@@ -249,8 +254,6 @@ def _change(world: arrays.World, limits: Limits, genes: Genes) -> None:
         if np.random.randint(0, 2):
             # The first jobs are those that matter most often.
             job = np.random.randint(0, min(4, genes.gap.shape[1]))
-        spread = (world.period[task] if task < limits.neighbours
-                  else limits.shortest[task])
         what = np.random.randint(0, 9)
         if what == 0:
             genes.phase[task] = np.random.randint(0, limits.horizon)
@@ -261,15 +264,12 @@ def _change(world: arrays.World, limits: Limits, genes: Genes) -> None:
         elif what == 2:
             genes.phase[task] = max(0, genes.phase[other] + np.random.randint(
                 -2, 3))
-        elif what == 3:
-            genes.gap[task, job] = np.random.randint(0, spread + 1)
-        elif what == 4:
-            genes.gap[task, job] = 0
-        elif what == 5:
-            genes.execution[task, job] = limits.longest[task]
-        elif what == 6:
-            genes.execution[task, job] = np.random.randint(
-                1, limits.longest[task] + 1)
+        elif what <= 4:
+            genes.gap[task, job] = np.random.randint(
+                0, limits.spread[task] + 1) * (what - 3)
+        elif what <= 6:
+            genes.execution[task, job] = limits.longest[task] if (
+                what == 5) else np.random.randint(1, limits.longest[task] + 1)
         elif what == 7:
             _draw_start(world, genes, np.random.randint(
                 0, genes.start.size))

@@ -47,13 +47,12 @@ def wake(world: World, state: State, server: int, now: int) -> None:
     The wake-up rule of CBS keeps budget and deadline unless they exceed the
     bandwidth; else both are new. But while its group has had work ever since
     the server fell asleep, a new deadline could put off what the group is
-    owed. It stays if the server slept for less than its budget. The
-    budget then shrinks to what the bandwidth allows, but never by more than
-    the server slept.
+    owed. It stays if the server slept for less than its budget, which then
+    shrinks to what the bandwidth allows, but by no more than it slept.
     """
-    budget, slept = state.budget[server], now - state.slept[server]
-    left = state.until[server] - now
+    budget, left = state.budget[server], state.until[server] - now
     busy = state.woke[world.group[server]] < state.slept[server]
+    slept = now - state.slept[server]
     state.slept[server] = NONE
     if busy and slept < budget:
         allowed = left * world.runtime[server] // world.period[server]
@@ -79,8 +78,7 @@ def leave(world: World, state: State, server: int) -> None:
 @jit
 def release(world: World, state: State) -> None:
     """Take pCPUs from servers that are throttled or have nothing to run."""
-    for cpu in range(state.running.size):
-        server = state.running[cpu]
+    for server in state.running:
         if server != NONE:
             group = world.group[server]
             if state.throttled[server] or (
@@ -99,8 +97,7 @@ def contend(world: World, state: State, now: int) -> None:
     lost = True
     while lost:
         lost = False
-        for server in range(world.cpu.size):
-            group = world.group[server]
+        for server, group in enumerate(world.group):
             rival = state.running[world.cpu[server]]
             if (state.throttled[server] or rival == server
                     or state.served[group] >= state.ready[group]):
@@ -122,8 +119,7 @@ def contend(world: World, state: State, now: int) -> None:
 @jit
 def rest(world: World, state: State, now: int) -> None:
     """Let servers sleep that have no task and whose group does not wait."""
-    for server in range(world.cpu.size):
-        group = world.group[server]
+    for server, group in enumerate(world.group):
         if (state.slept[server] == NONE and not state.throttled[server]
                 and state.running[world.cpu[server]] != server
                 and state.served[group] >= state.ready[group]):
@@ -274,10 +270,7 @@ def handle_servers(world: World, state: State, now: int) -> int:
 @jit
 def finished(world: World, state: State, tasks: int) -> bool:
     """Tell whether the first tasks have ended all their jobs."""
-    left = 0
-    for task in range(tasks):
-        left += world.jobs[task] - state.current[task]
-    return left == 0
+    return bool((world.jobs[:tasks] == state.current[:tasks]).all())
 
 
 @jit
