@@ -24,6 +24,7 @@ import yaml
 
 from nova_rt import reservation
 from tacker_rt import template_hints
+from tacker_rt import template_names
 
 # Tacker reports what this process prints, so its libraries must not warn.
 with contextlib.redirect_stderr(io.StringIO()):
@@ -50,10 +51,13 @@ def _without_traceback(operation: Callable[..., Fields]) -> Callable[..., Fields
 
 def _with_reservations(
         fields: Fields, vnfd_id: str, flavour_id: str, csar_dir: str,
-        req: dict[str, Any], inst: dict[str, Any]) -> Fields:
+        req: dict[str, Any], inst: dict[str, Any], rename: bool = False) -> Fields:
     """Return the fields with the reservations of a VNFD added.
 
     Each VDU must have a server only if the fields describe the whole stack.
+
+    :param rename: whether nested templates with reservations need names that
+        Tacker leaves alone
     """
     topology = _topology(vnfd_id, flavour_id, csar_dir)
     wanted = _wanted(topology, req, inst)
@@ -62,6 +66,15 @@ def _with_reservations(
              for name, content in fields.get('files', {}).items()}
     served = template_hints.add_hints(
         [template, *files.values()], wanted, template_hints.nodes(topology))
+    if rename:
+        # Without files, the stack has those of the last operation that had some.
+        names = template_names.new_names(
+            _base(vnfd_id, flavour_id, csar_dir).get('files', {}),
+            wanted if 'files' in fields else _kept(inst) or wanted,
+            template_hints.nodes(topology))
+        template = template_names.rename_types(template, names)
+        files = {names.get(name, name): template_names.rename_types(content, names)
+                 for name, content in files.items()}
     if 'files' in fields:
         template_hints.refuse_missing(wanted, served)
         fields['files'] = {name: yaml.safe_dump(content)
@@ -77,6 +90,13 @@ def _topology(vnfd_id: str, flavour_id: str, csar_dir: str) -> dict[str, Any]:
     flavour = vnfd.get_vnfd_flavour(flavour_id) or {}
     topology: dict[str, Any] = flavour.get('topology_template') or {}
     return topology
+
+
+def _base(vnfd_id: str, flavour_id: str, csar_dir: str) -> dict[str, Any]:
+    """Return the package's template and nested files."""
+    base: dict[str, Any] = common_script_utils.get_vnfd(
+        vnfd_id, csar_dir).get_base_hot(flavour_id)
+    return base
 
 
 def _wanted(topology: dict[str, Any], req: dict[str, Any],
@@ -123,7 +143,7 @@ class StandardUserData(userdata_standard.StandardUserData):
         return _with_reservations(
             userdata_standard.StandardUserData.instantiate(
                 req, inst, grant_req, grant, tmp_csar_dir),
-            inst['vnfdId'], req['flavourId'], tmp_csar_dir, req, inst)
+            inst['vnfdId'], req['flavourId'], tmp_csar_dir, req, inst, rename=True)
 
     @staticmethod
     @_without_traceback
@@ -143,7 +163,7 @@ class StandardUserData(userdata_standard.StandardUserData):
             userdata_standard.StandardUserData.change_vnfpkg(
                 req, inst, grant_req, grant, tmp_csar_dir),
             grant_req['dstVnfdId'], _instantiated(inst)['flavourId'],
-            tmp_csar_dir, req, inst)
+            tmp_csar_dir, req, inst, rename=True)
 
     @staticmethod
     @_without_traceback
@@ -194,7 +214,7 @@ def _updated(fields: Fields, inst: dict[str, Any], req: dict[str, Any],
     """Return the fields with the reservations of the VNF's own VNFD."""
     return _with_reservations(
         fields, inst['vnfdId'], _instantiated(inst)['flavourId'], csar_dir,
-        req, inst)
+        req, inst, rename=True)
 
 
 def _with_files(fields: Fields, vnfd_id: str, inst: dict[str, Any],
@@ -207,8 +227,7 @@ def _with_files(fields: Fields, vnfd_id: str, inst: dict[str, Any],
     topology = _topology(vnfd_id, flavour_id, csar_dir)
     if not (_wanted(topology, req, inst) or _kept(inst)):
         return fields
-    base = common_script_utils.get_vnfd(
-        vnfd_id, csar_dir).get_base_hot(flavour_id)
+    base = _base(vnfd_id, flavour_id, csar_dir)
     fields['template'] = yaml.safe_dump(base['template'])
     fields['files'] = {name: yaml.safe_dump(content)
                        for name, content in base.get('files', {}).items()}

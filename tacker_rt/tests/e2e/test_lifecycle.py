@@ -37,23 +37,52 @@ VERSION_1 = {
 ])
 def test_each_server_has_its_vdus_reservation_in_every_state_of_the_vnf(
         operator, observer, example, user_data, held, edit, changed):
-    vnf = operator.create(operator.onboard(example))
-    vnf.instantiate(**{USER_DATA: 'tacker_rt/user_data.py',
-                       f'{USER_DATA}-class': user_data})
-    assert reserved(vnf, observer) == {'VDU_RT': [held], 'VDU_PLAIN': [None]}
-    vnf.scale('SCALE_OUT')
-    assert reserved(vnf, observer)['VDU_RT'] == [held, held]
-    before = vnf.servers('VDU_RT')
-    vnf.heal(vnf.vnfcs('VDU_RT')[0])
-    assert len({*before} & {*vnf.servers('VDU_RT')}) == 1
-    assert reserved(vnf, observer)['VDU_RT'] == [held, held]
-    vnf.scale('SCALE_IN')
-    assert reserved(vnf, observer)['VDU_RT'] == [held]
-    vnf.change(operator.onboard(example, edit), 'VDU_RT')
-    assert reserved(vnf, observer) == {
-        'VDU_RT': [changed], 'VDU_PLAIN': [None]}
-    vnf.terminate()
+    with observer.watching() as watch:
+        vnf = operator.create(operator.onboard(example))
+        vnf.instantiate(**{USER_DATA: 'tacker_rt/user_data.py',
+                           f'{USER_DATA}-class': user_data})
+        assert reserved(vnf, observer) == {'VDU_RT': [held], 'VDU_PLAIN': [None]}
+        vnf.scale('SCALE_OUT')
+        assert reserved(vnf, observer)['VDU_RT'] == [held, held]
+        before = vnf.servers('VDU_RT')
+        vnf.heal(vnf.vnfcs('VDU_RT')[0])
+        assert len({*before} & {*vnf.servers('VDU_RT')}) == 1
+        assert reserved(vnf, observer)['VDU_RT'] == [held, held]
+        vnf.change(operator.onboard(example, edit), 'VDU_RT')
+        assert reserved(vnf, observer) == {
+            'VDU_RT': [changed, changed], 'VDU_PLAIN': [None]}
+        vnf.scale('SCALE_IN')
+        assert reserved(vnf, observer)['VDU_RT'] == [changed]
+        vnf.terminate()
     assert not list(observer.cloud.compute.servers(all_projects=True))
+    check_that_none_was_without_its_reservation(
+        watch, {held.runtime_us, changed.runtime_us})
+
+
+def check_that_none_was_without_its_reservation(watch, runtimes):
+    """Check the servers of VDU_RT: all there ever were, and at every moment."""
+    made = [server for server in watch.made() if 'VDU_RT' in server.name]
+    assert {servers.runtime(server) for server in made} == runtimes
+    samples = [sample for sample in watch.samples if 'VDU_RT' in sample.name]
+    for sample in samples:
+        assert sample.runtime_us in runtimes, sample
+        assert sample.kernel_us == {sample.runtime_us}, sample
+    assert {sample.server for sample in samples} == {server.id for server in made}
+    print(f'{len(made)} servers, {len(samples)} samples: none without its reservation')
+
+
+def test_a_package_that_changes_nothing_of_a_server_leaves_it_alone(operator, observer):
+    vnf = operator.create(operator.onboard('standard'))
+    vnf.instantiate(**{USER_DATA: 'tacker_rt/user_data.py',
+                       f'{USER_DATA}-class': 'StandardUserData'})
+    before = vnf.servers('VDU_RT')
+    with observer.watching() as watch:
+        vnf.change(operator.onboard('standard', {
+            "version: '1'": "version: '2'"}), 'VDU_RT')
+    assert vnf.servers('VDU_RT') == before
+    assert watch.made() == []
+    assert {sample.kernel_us for sample in watch.samples
+            if sample.server in before} == {frozenset({30_000})}
 
 
 @pytest.mark.parametrize('operator', ['1'], indirect=True)

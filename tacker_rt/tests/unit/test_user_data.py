@@ -4,6 +4,7 @@
 import copy
 from pathlib import Path
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -60,8 +61,8 @@ def requirements(topology):
 
 def hints_in(fields, vdu):
     """Return the hints of a VDU's server, in its nested file if it has one."""
-    template = yaml.safe_load(
-        fields['files'].get(f'{vdu}.yaml', fields['template']))
+    nested = {re.split('[-.]', name)[0]: text for name, text in fields['files'].items()}
+    template = yaml.safe_load(nested.get(vdu, fields['template']))
     return template['resources'][vdu]['properties'].get('scheduler_hints')
 
 
@@ -204,6 +205,82 @@ def test_scaling_in_names_the_server_to_remove(tmp_path):
         package('standard', tmp_path))
     assert yaml.safe_load(fields['template']) == {
         'resources': {'VDU_RT-1': None}}
+
+
+def operations(csar_dir):
+    """Return the fields of all operations of the standard class that have a template."""
+    first = instantiate('standard', csar_dir)
+    nfv = first['parameters']['nfv']
+    return [
+        first, changed('standard', csar_dir, nfv),
+        changed('standard', csar_dir, nfv, rollback=True),
+        user_data.StandardUserData.scale(
+            {'type': 'SCALE_OUT'}, instance(vnfcs=[('VDU_RT', 0)]),
+            {'operation': 'SCALE', 'addResources': compute('VDU_RT', 'VDU_PLAIN')},
+            GRANT, csar_dir)]
+
+
+def types(fields):
+    """Return the types of the VDUs' resources, by VDU."""
+    return {name.partition('-')[0]: resource['type'] for name, resource in yaml.safe_load(
+        fields['template'])['resources'].items() if name.startswith('VDU')}
+
+
+def test_tacker_takes_no_hints_out_of_templates_that_have_a_reservation(tmp_path):
+    # It does so by the name, in a rolling change, and puts them back at the end.
+    for fields in operations(package('standard', tmp_path)):
+        assert types(fields) == {
+            'VDU_RT': 'VDU_RT-100000-30000.template', 'VDU_PLAIN': 'VDU_PLAIN.yaml'}
+        assert set(fields.get('files', {})) in (
+            set(), {'VDU_RT-100000-30000.template', 'VDU_PLAIN.yaml'})
+
+
+def test_templates_without_a_reservation_keep_their_names(tmp_path):
+    csar_dir = package('standard', tmp_path, lambda topology: requirements(
+        topology).clear())
+    for fields in operations(csar_dir):
+        assert set(types(fields).values()) == {'VDU_RT.yaml', 'VDU_PLAIN.yaml'}
+
+
+def test_templates_inside_nested_ones_are_found_by_their_new_names(tmp_path):
+    csar_dir = package('standard', tmp_path)
+    nested = Path(csar_dir, 'BaseHOT/simple/nested')
+    (nested / 'VDU_RT.yaml').rename(nested / 'INNER.yaml')
+    (nested / 'VDU_RT.yaml').write_text(yaml.safe_dump({
+        'heat_template_version': '2013-05-23', 'resources': {'group': {
+            'type': 'OS::Heat::AutoScalingGroup', 'properties': {
+                'resource': {'type': 'INNER.yaml'}}}}}))
+    files = instantiate('standard', csar_dir)['files']
+    inner = 'INNER-100000-30000.template'
+    assert set(files) == {'VDU_RT.yaml', inner, 'VDU_PLAIN.yaml'}
+    assert yaml.safe_load(files['VDU_RT.yaml'])['resources']['group'][
+        'properties']['resource'] == {'type': inner}
+
+
+def test_a_template_with_hints_of_its_own_is_left_alone_by_tacker_too(tmp_path):
+    csar_dir = package('standard', tmp_path, lambda topology: requirements(
+        topology).clear())
+    path = Path(csar_dir, 'BaseHOT/simple/nested/VDU_RT.yaml')
+    template = yaml.safe_load(path.read_text())
+    template['resources']['VDU_RT']['properties']['scheduler_hints'] = HINTS
+    path.write_text(yaml.safe_dump(template))
+    for fields in operations(csar_dir):
+        assert types(fields) == {
+            'VDU_RT': 'VDU_RT.template', 'VDU_PLAIN': 'VDU_PLAIN.yaml'}
+
+
+def test_scaling_out_uses_the_template_that_the_stack_has(tmp_path):
+    # Whatever value this request gives the input.
+    def with_input(topology):
+        requirements(topology)['cpu.rt_runtime_us'] = {'get_input': 'runtime_us'}
+        topology['inputs'] = {'runtime_us': {'type': 'integer', 'default': 10_000}}
+    csar_dir = package('standard', tmp_path, with_input)
+    nfv = instantiate('standard', csar_dir, runtime_us=20_000)['parameters']['nfv']
+    fields = user_data.StandardUserData.scale(
+        {'type': 'SCALE_OUT', 'additionalParams': {'runtime_us': 40_000}},
+        instance(nfv, [('VDU_RT', 0)]), {
+            'operation': 'SCALE', 'addResources': compute('VDU_RT')}, GRANT, csar_dir)
+    assert types(fields) == {'VDU_RT': 'VDU_RT-100000-20000.template'}
 
 
 @pytest.mark.parametrize('name', ['standard', 'default'])
