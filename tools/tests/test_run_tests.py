@@ -135,8 +135,56 @@ def test_tests_that_are_out_of_time_clean_up(
         raise subprocess.TimeoutExpired('tox', timeout)
     wait = subprocess.Popen.wait
     monkeypatch.setattr(subprocess.Popen, 'wait', out_of_time)
-    assert run_tests.run('unit', 0) == 124
+    monkeypatch.setattr(run_tests, 'LOGS', tmp_path / 'log')
+    assert run_tests.Environments(0).run('unit') == 124
     assert (tmp_path / 'cleaned-up').exists()
+
+
+TAKES_TURNS = """#!{}
+import pathlib, sys, time
+
+env = sys.argv[-1]
+journal = pathlib.Path('journal')
+with journal.open('a') as file:
+    print('+', env, file=file)
+print('the output of', env)
+time.sleep(1)
+with journal.open('a') as file:
+    print('-', env, file=file)
+raise SystemExit(env == 'mano')
+"""
+
+
+def test_stacks_take_turns_beside_all_others(run_tests, tmp_path, monkeypatch, capsys):
+    tox = tmp_path / 'tox'
+    tox.write_text(TAKES_TURNS.format(sys.executable))
+    tox.chmod(0o755)
+    monkeypatch.setattr(run_tests, 'ROOT', tmp_path)
+    monkeypatch.setattr(run_tests, 'JUNIT', tmp_path / 'junit')
+    monkeypatch.setattr(run_tests, 'LOGS', tmp_path / 'log')
+    monkeypatch.setattr(run_tests.sys, 'executable', str(tmp_path / 'python'))
+    assert run_tests.main(['unit', 'e2e', 'functional', 'mano']) == 1
+    events = (tmp_path / 'journal').read_text().splitlines()
+    assert events[:2] == ['+ nova', '- nova']
+    assert {*events[2:4]} == {'+ unit', '+ e2e'}
+    for first, second in (('e2e', 'mano'), ('unit', 'functional')):
+        assert events.index(f'- {first}') < events.index(f'+ {second}')
+    output = capsys.readouterr().out
+    for env in ('unit', 'e2e', 'functional', 'mano'):
+        assert output.count(f'the output of {env}\n') == 1
+    assert output.endswith('\n3 passed, 1 failed, 0 skipped\n')
+
+
+def test_the_slowest_tests_are_named(run_tests, tmp_path, monkeypatch):
+    monkeypatch.setattr(run_tests, 'JUNIT', tmp_path)
+    monkeypatch.setattr(run_tests, 'SLOWEST', 2)
+    (tmp_path / 'unit.xml').write_text('<testsuite name="pytest">' + ''.join(
+        f'<testcase name="{name}" time="{seconds}"/>'
+        for name, seconds in (('a', 1.25), ('b', 70), ('c', 0.5), ('d', 2))) +
+        '</testsuite>')
+    assert [line.split() for line in run_tests.slowest('unit')] == [
+        ['70.0', 's', 'b'], ['2.0', 's', 'd']]
+    assert run_tests.slowest('pep8') == []
 
 
 RESULTS = """<testsuites><testsuite name="pytest">
