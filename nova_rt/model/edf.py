@@ -13,17 +13,21 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from nova_rt.model import arrays
 from nova_rt.model import checks
+from nova_rt.model import jit
 from nova_rt.model import supply
 from nova_rt.model import tasks as tasks_
 from nova_rt.model import verdict
 
 Times = npt.NDArray[np.int64]
 
-# Windows to look at in arrays; on one vCPU, a set with more is decided by QPA.
+# Windows, and windows times tasks, to look at in arrays; more are left to QPA.
 MAX_WINDOWS = 2_000_000
+MAX_CELLS = 20_000_000
 # Steps of QPA, and of the search for the longest busy period.
 MAX_STEPS = 100_000
+UNDECIDED = -2
 
 
 def dbf(task: tasks_.Task, window_us: int) -> int:
@@ -84,16 +88,13 @@ def analyse(tasks: Sequence[tasks_.Task],
     misses: list[verdict.Failure] = []
     slack: int | None = None
     for index in range(len(tasks)) if resource.vcpus > 1 else [0]:
-        windows = _windows(*scaled, index)
-        if windows is not None:
-            left, found = _test(*scaled, index, windows)
-        elif resource.vcpus == 1 and (answer := _qpa(*scaled)) is not None:
-            left, found = answer
-        else:
+        answer = _decide(*scaled, index)
+        if answer is None:
             return _verdict(tasks, [], (
                 'Not decided: these tasks and this bandwidth need too many '
                 'windows to look at, so take it as not schedulable, or give '
                 'a little more runtime.'))
+        left, found = answer
         if found is not None:
             misses.append(found)
         slack = left if slack is None else min(slack, left)
@@ -105,6 +106,29 @@ def analyse(tasks: Sequence[tasks_.Task],
         True, least, None, (None,) * len(tasks),
         f'Schedulable: the supply is above the demand by {least} µs or more '
         'in every window.')
+
+
+def surely_fails(tasks: Sequence[tasks_.Task], resource: supply.Resource,
+                 index: int) -> bool:
+    """Return whether :func:`analyse` fails at a task; quicker than the whole test."""
+    if resource.vcpus == 1 or tasks_.utilisation(tasks) >= resource.bandwidth:
+        return False
+    answer = _decide(*_scaled(tasks, resource)[0], index)
+    return answer is not None and answer[1] is not None
+
+
+def _decide(tasks: Sequence[tasks_.Task], resource: supply.Resource,
+            index: int) -> tuple[int, verdict.Failure | None] | None:
+    """Return a lower bound of the slack of one task and a window that fails.
+
+    :param index: of the task; any on one vCPU, where all are decided at once
+    :returns: None if there are too many windows
+    """
+    windows = _windows(tasks, resource, index)
+    if windows is not None:
+        return _test(tasks, resource, index, windows)
+    return _qpa(tasks, resource) if resource.vcpus == 1 else _qpa_several(
+        tasks, resource, index)
 
 
 def _test(tasks: Sequence[tasks_.Task], resource: supply.Resource,
@@ -156,7 +180,8 @@ def _windows(tasks: Sequence[tasks_.Task], resource: supply.Resource,
     points = sum(last // task.period_us + 2 for task in tasks)
     if resource.vcpus > 1:
         points = 4 * points + 2 * (last // resource.period_us + 2)
-    if points > MAX_WINDOWS or last > checks.MAX_TIME_US << 10:
+    if (points > MAX_WINDOWS or points * len(tasks) > MAX_CELLS
+            or last > checks.MAX_TIME_US << 10):
         return None
     first = own.deadline_us if resource.vcpus > 1 else 0
     parts = [np.array([first], dtype=np.int64)]
@@ -225,26 +250,93 @@ def _qpa(tasks: Sequence[tasks_.Task], resource: supply.Resource
     """Decide one vCPU from the longest window down (Zhang and Burns, 2009).
 
     If demand in a window is supplied in a shorter one already, nothing fails
-    between the two.
+    between the two. Their slack is not known.
 
-    :returns: the least slack at the windows that it looks at and the longest
-        window that fails, if any; None if it takes too many steps
+    :returns: 0 and the longest window that fails, if any; None if it takes too
+        many steps
     """
     window = _last_deadline(tasks, _last_window(tasks, resource, 0) + 1)
-    slack: int | None = None
     for _ in range(MAX_STEPS):
         if window is None:
-            return slack or 0, None
+            return 0, None
         needed = sum(dbf(task, window) for task in tasks)
-        left = resource.sbf(window) - needed
-        if left < 0:
+        supplied = resource.sbf(window)
+        if supplied < needed:
             index = next(i for i, task in enumerate(tasks)
                          if _last_deadline([task], window + 1) == window)
-            return 0, verdict.Failure(index, window, needed, needed + left)
-        slack = left if slack is None else min(slack, left)
+            return 0, verdict.Failure(index, window, needed, supplied)
         window = _last_deadline(
             tasks, min(window, resource.inverse_sbf(needed)))
     return None
+
+
+def _qpa_several(tasks: Sequence[tasks_.Task], resource: supply.Resource,
+                 index: int) -> tuple[int, verdict.Failure | None] | None:
+    """Decide one task on several vCPUs likewise: its demand does not fall either.
+
+    Between whole windows nothing fails: demand and supply have their break
+    points there.
+    """
+    last = _last_window(tasks, resource, index)
+    if last * resource.vcpus * len(tasks) >> 50:
+        return None
+    times = np.array([(task.wcet_us, task.period_us, task.deadline_us)
+                      for task in tasks], dtype=np.int64)
+    window = int(_last_failure(times, index, resource.vcpus, resource.budget_us,
+                               resource.period_us, last, MAX_STEPS))
+    if window == UNDECIDED:
+        return None
+    if window < 0:
+        return 0, None
+    return 0, verdict.Failure(index, window, demand(
+        tasks, index, resource.vcpus, window), resource.sbf(window))
+
+
+@jit.jit
+def _last_failure(tasks: arrays.Ints, own: int, vcpus: int, budget: int, period: int,
+                  last: int, steps: int) -> int:
+    """Return the longest window up to the last that fails for a task.
+
+    :param tasks: by task, wcet, period and deadline
+    :returns: -1 if none fails, UNDECIDED if it takes more steps
+    """
+    gap = vcpus * period - budget
+    carried = np.zeros(max(1, vcpus - 1), dtype=np.int64)
+    window = last
+    for _ in range(steps):
+        if window < tasks[own, 2]:
+            return -1
+        needed = vcpus * tasks[own, 0]
+        carried[:] = 0
+        smallest = 0
+        for index in range(tasks.shape[0]):
+            wcet, every, deadline = tasks[index]
+            jobs = max(0, (window + every - deadline) // every)
+            inside = jobs * wcet
+            whole = inside + min(wcet, max(0, window - jobs * every))
+            cap = window - tasks[own, 0]
+            if index == own:
+                inside -= wcet
+                whole -= wcet
+                cap = window - deadline
+            least = min(inside, cap)
+            needed += least
+            more = min(whole, cap) - least
+            if more > carried[smallest]:
+                needed += more - carried[smallest]
+                carried[smallest] = more
+                smallest = int(carried.argmin())
+        usable = vcpus * window - gap
+        supplied = 0
+        if usable > 0:
+            supplied = usable // (vcpus * period) * budget + max(
+                0, usable % (vcpus * period) - gap)
+        if needed > supplied or needed == supplied == vcpus * window:
+            return window
+        rounds = -(-needed // budget) - 1
+        window = min(window - 1, -(-(
+            2 * gap + rounds * vcpus * period + needed - rounds * budget) // vcpus))
+    return UNDECIDED
 
 
 def _last_deadline(tasks: Sequence[tasks_.Task], end_us: int) -> int | None:

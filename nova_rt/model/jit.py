@@ -31,3 +31,8 @@ def jit_anew(function: _F) -> _F:
     if numba is None:
         return function
     return cast(_F, numba.njit(function))
+
+
+def plain(function: _F) -> _F:
+    """Return the Python function of a compiled one, whose numbers have no limit."""
+    return cast(_F, getattr(function, 'py_func', function))

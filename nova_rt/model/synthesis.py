@@ -9,6 +9,7 @@ from fractions import Fraction
 import math
 
 from nova_rt import bandwidth
+from nova_rt import wording
 from nova_rt.model import checks
 from nova_rt.model import edf
 from nova_rt.model import fixed_priority
@@ -24,6 +25,13 @@ Test = Callable[[Sequence[tasks_.Task], supply.Resource], verdict.Verdict]
 SCHEDULERS: dict[str, Test] = {
     'fp': fixed_priority.analyse,
     'edf': edf.analyse,
+}
+
+# Whether a test fails at one of the tasks, found out quickly.
+QuickTest = Callable[[Sequence[tasks_.Task], supply.Resource, int], bool]
+QUICK_TESTS: dict[str, QuickTest] = {
+    'fp': fixed_priority.surely_fails,
+    'edf': edf.surely_fails,
 }
 
 
@@ -61,25 +69,61 @@ def least_runtime(tasks: Sequence[tasks_.Task], period_us: int, vcpus: int,
     :param overhead_us: of each period, what context switches take from Q
     :returns: None if even the cap is not enough
     """
-    test = scheduler(local)
-    tasks_.check(tasks)
-    checks.time_us('The overhead', overhead_us, least=0)
-    # The runtime that must not be exceeded, and one too short to be any use.
-    most = math.floor(cap * period_us) - overhead_us
-    low = max(0, math.ceil(tasks_.utilisation(tasks) * period_us / vcpus) - 1)
-    best = _tested(test, tasks, most, period_us, vcpus)
-    if best is None:
-        return None
-    high = most
-    while high - low > 1:
-        middle = (low + high) // 2
-        found = _tested(test, tasks, middle, period_us, vcpus)
-        if found is None:
-            low = middle
-        else:
-            high, best = middle, found
-    return Synthesis(supply.Resource(
-        vcpus * (high + overhead_us), period_us, vcpus), best)
+    return _Search(tasks, local, overhead_us).least_runtime(
+        period_us, vcpus, math.floor(cap * period_us))
+
+
+class _Search:
+    """Searches reservations for a task set.
+
+    :param local: the local scheduler
+    :param overhead_us: of each period, what context switches take from each vCPU's Q
+    """
+
+    def __init__(self, tasks: Sequence[tasks_.Task], local: str, overhead_us: int) -> None:
+        tasks_.check(tasks)
+        checks.time_us('The overhead', overhead_us, least=0)
+        self._tasks = tasks
+        self._utilisation = tasks_.utilisation(tasks)
+        self._test, self._quick_test = scheduler(local), QUICK_TESTS[local]
+        self._overhead_us = overhead_us
+        # Where the last test failed, which is where the next one probably does.
+        self._failing: int | None = None
+
+    def least_runtime(self, period_us: int, vcpus: int, most_us: int) -> Synthesis | None:
+        """Return the reservation of the least runtime, None if none suffices.
+
+        :param most_us: the runtime that must not be exceeded, with overhead
+        """
+        high = most_us - self._overhead_us
+        # Too short to be any use.
+        low = max(0, math.ceil(self._utilisation * period_us / vcpus) - 1)
+        best = self._tested(high, period_us, vcpus)
+        if best is None:
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            found = self._tested(middle, period_us, vcpus)
+            if found is None:
+                low = middle
+            else:
+                high, best = middle, found
+        return Synthesis(supply.Resource(
+            vcpus * (high + self._overhead_us), period_us, vcpus), best)
+
+    def _tested(self, runtime_us: int, period_us: int,
+                vcpus: int) -> verdict.Verdict | None:
+        """Return the verdict on a runtime if it suffices."""
+        if runtime_us < 1:
+            return None
+        resource = supply.Resource(vcpus * runtime_us, period_us, vcpus)
+        if self._failing is not None and self._quick_test(
+                self._tasks, resource, self._failing):
+            return None
+        found = self._test(self._tasks, resource)
+        if not found.schedulable and found.failure is not None:
+            self._failing = found.failure.task
+        return found if found.schedulable else None
 
 
 def usable(resource: supply.Resource, overhead_us: int) -> supply.Resource:
@@ -97,15 +141,6 @@ def usable(resource: supply.Resource, overhead_us: int) -> supply.Resource:
     return dataclasses.replace(resource, budget_us=left)
 
 
-def _tested(test: Test, tasks: Sequence[tasks_.Task], runtime_us: int,
-            period_us: int, vcpus: int) -> verdict.Verdict | None:
-    if runtime_us < 1:
-        return None
-    found = test(tasks, supply.Resource(
-        vcpus * runtime_us, period_us, vcpus))
-    return found if found.schedulable else None
-
-
 def synthesise(tasks: Sequence[tasks_.Task], periods_us: Iterable[int],
                local: str = 'fp', max_vcpus: int = 64,
                cap: Fraction = Fraction(1),
@@ -116,21 +151,36 @@ def synthesise(tasks: Sequence[tasks_.Task], periods_us: Iterable[int],
 
     :raises checks.ModelError: if no reservation within the limits suffices
     """
-    tasks_.check(tasks)
+    search = _Search(tasks, local, overhead_us)
     utilisation = tasks_.utilisation(tasks)
     least = max(1, math.ceil(utilisation / cap))
     most = min(max_vcpus, len(tasks))
-    found = [
-        one for period in periods_us for vcpus in range(least, most + 1)
-        if (one := least_runtime(tasks, period, vcpus, local, cap,
-                                 overhead_us)) is not None]
-    if not found:
+    densest = max(Fraction(task.wcet_us, task.deadline_us) for task in tasks)
+    best: Synthesis | None = None
+    # Short periods and few vCPUs need the least, and leave most others no chance.
+    for period in sorted(periods_us):
+        for vcpus in range(least, most + 1):
+            share = cap if best is None else min(cap, best.resource.bandwidth / vcpus)
+            # A job runs on one vCPU at a time, so m of the densest must fit.
+            if densest > share:
+                break
+            runtime = math.floor(share * period)
+            if best is not None and _rank(best) < (
+                    Fraction(vcpus * runtime, period), vcpus, -period):
+                runtime -= 1
+            best = search.least_runtime(period, vcpus, runtime) or best
+    if best is None:
         raise checks.ModelError(
-            f'No reservation of up to {most} vCPUs and {float(cap):g} of '
-            'each makes these tasks schedulable, whose utilisation is '
-            f'{float(utilisation):.4g}: try a shorter period or more vCPUs.')
-    return min(found, key=lambda one: (
-        one.resource.bandwidth, one.resource.vcpus, -one.resource.period_us))
+            f'No reservation of up to {wording.counted(most, "vCPU")} and '
+            f'{float(cap):g} of each makes these tasks schedulable, whose utilisation '
+            f'is {float(utilisation):.4g}: try a shorter period or more vCPUs.')
+    return best
+
+
+def _rank(synthesis: Synthesis) -> tuple[Fraction, int, int]:
+    """Return what is less for a better one."""
+    resource = synthesis.resource
+    return resource.bandwidth, resource.vcpus, -resource.period_us
 
 
 def periods_for(tasks: Sequence[tasks_.Task]) -> list[int]:

@@ -115,6 +115,50 @@ def test_windows_from_the_last_down_decide_as_all_windows_do(
         assert last.failure.demand_us > last.failure.supply_us
 
 
+@given(examples.task_sets(), st.integers(2, 4), st.integers(1, 12), st.integers(1, 12))
+def test_windows_from_the_last_down_decide_as_all_do_on_several_vcpus(
+        tasks, vcpus, budget, period):
+    resource = supply.Resource(min(budget, vcpus * period), period, vcpus)
+    every = edf.analyse(tasks, resource)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(edf, 'MAX_WINDOWS', 0)
+        last = edf.analyse(tasks, resource)
+    assert last.schedulable == every.schedulable
+    if every.failure:
+        assert last.failure.demand_us >= last.failure.supply_us
+    elif last.schedulable:
+        assert last.slack_us <= every.slack_us
+
+
+def test_numbers_beyond_64_bits_give_the_same_response_times():
+    # The window is shorter, but the time scaled by m and by supply is not.
+    tasks = [tasks_.Task(1 << 20, 1 << 38), tasks_.Task(1 << 21, 1 << 39)]
+    long = supply.Resource(1 << 10, 1 << 20, 100)
+    verdict = fixed_priority.analyse(tasks, long)
+    assert verdict.schedulable
+    for index, response in enumerate(verdict.response_us):
+        higher = list(zip(tasks, verdict.response_us, strict=True))[:index]
+        demand = fixed_priority.demand(tasks[index], higher, 100, response)
+        assert long.sbf(response) >= demand > long.sbf(response - 1)
+
+
+@pytest.mark.parametrize('local', ['fp', 'edf'])
+@given(tasks=examples.task_sets(), periods=st.lists(
+    st.integers(1, 12), min_size=1, max_size=3, unique=True), overhead=st.integers(0, 1))
+def test_the_search_finds_what_trying_everything_finds(local, tasks, periods, overhead):
+    cap = Fraction(19, 20)
+    tried = [found for period in periods for vcpus in range(1, len(tasks) + 1) if (
+        found := synthesis.least_runtime(tasks, period, vcpus, local, cap, overhead))]
+    if not tried:
+        with pytest.raises(checks.ModelError, match='No reservation'):
+            synthesis.synthesise(tasks, periods, local, cap=cap, overhead_us=overhead)
+        return
+    least = min(tried, key=lambda found: (
+        found.resource.bandwidth, found.resource.vcpus, -found.resource.period_us))
+    assert synthesis.synthesise(
+        tasks, periods, local, cap=cap, overhead_us=overhead) == least
+
+
 def test_one_vcpu_under_edf_is_decided_however_many_windows_there_are():
     # By hand: 1500 s and 2000 s are demanded within 5000 s, in which the first task
     # has 50,000,000 jobs.
