@@ -19,40 +19,43 @@ DEFAULT = 'worst-fit'
 _PRICE = 1 << 20
 _TIE_SHIFT = bandwidth.BW_SHIFT + 1
 
-# A policy takes the bandwidth left by pCPU, the bandwidth of a vCPU, their
-# number, and how many vCPUs of each size the host holds. So many pCPUs have
-# enough left; it returns the ones that it prefers.
-Policy = Callable[[Sequence[int], int, int, Sequence[int]], Sequence[int]]
+# A policy takes the bandwidth left by pCPU, the reservation, and the host. The
+# reservation fits; it returns the pCPUs that it prefers, one for each vCPU.
+Policy = Callable[[Sequence[int], reservation.Reservation, shares.HostShares],
+                  Sequence[int]]
 
 
-def _worst_fit(left: Sequence[int], need: int, vcpus: int,
-               sizes: Sequence[int]) -> Sequence[int]:
-    least = sorted(left)[-vcpus]
-    chosen = [pcpu for pcpu, free in enumerate(left) if free >= least]
-    return sorted(chosen, key=left.__getitem__, reverse=True)[:vcpus]
+def _worst_fit(left: Sequence[int], wanted: reservation.Reservation,
+               host: shares.HostShares) -> Sequence[int]:
+    least = sorted(left)[-wanted.vcpus]
+    chosen = _at_least(left, least)
+    return sorted(chosen, key=left.__getitem__, reverse=True)[:wanted.vcpus]
 
 
-def _best_fit(left: Sequence[int], need: int, vcpus: int,
-              sizes: Sequence[int]) -> Sequence[int]:
+def _best_fit(left: Sequence[int], wanted: reservation.Reservation,
+              host: shares.HostShares) -> Sequence[int]:
+    need = wanted.bandwidth
     ranked = sorted(left)
-    most = ranked[bisect.bisect_left(ranked, need) + vcpus - 1]
-    chosen = [pcpu for pcpu, free in enumerate(left) if need <= free <= most]
-    return sorted(chosen, key=left.__getitem__)[:vcpus]
+    most = ranked[bisect.bisect_left(ranked, need) + wanted.vcpus - 1]
+    at_most = itertools.compress(itertools.count(), map(most.__ge__, left))
+    chosen = [pcpu for pcpu in at_most if left[pcpu] >= need]
+    return sorted(chosen, key=left.__getitem__)[:wanted.vcpus]
 
 
-def _first_fit(left: Sequence[int], need: int, vcpus: int,
-               sizes: Sequence[int]) -> Sequence[int]:
-    return [pcpu for pcpu, free in enumerate(left) if free >= need][:vcpus]
+def _first_fit(left: Sequence[int], wanted: reservation.Reservation,
+               host: shares.HostShares) -> Sequence[int]:
+    return _at_least(left, wanted.bandwidth)[:wanted.vcpus]
 
 
-def _least_fragmentation(left: Sequence[int], need: int, vcpus: int,
-                         sizes: Sequence[int]) -> Sequence[int]:
+def _least_fragmentation(left: Sequence[int], wanted: reservation.Reservation,
+                         host: shares.HostShares) -> Sequence[int]:
     """Choose the pCPUs whose use takes the least room from the usual sizes.
 
     A pCPU costs the price of each size that it fits now and would no longer fit.
     The price is the number of vCPUs of that size on the host over the number of
-    pCPUs that fit it (and one more): what is usual and scarce is dear. Worst-fit
-    decides at a tie, so a host without reservations is filled as by worst-fit.
+    pCPUs that fit it (and one more): what is usual and scarce is dear. A size
+    that over a third of the pCPUs fit is free. Worst-fit decides at a tie, so
+    a host with few reservations is filled as by worst-fit.
 
     Usual is what the host holds: derived from its ledger, it survives a
     restart, depends on no order of events, and reaches the scheduler with the
@@ -60,25 +63,35 @@ def _least_fragmentation(left: Sequence[int], need: int, vcpus: int,
     placements by the typical workload is from Weng et al., "Beware of
     Fragmentation" (USENIX ATC 2023), which has no prices.
     """
-    prices = _prices(left, sizes)
+    if host.occupancy is shares.Occupancy.EVERY:
+        # Every pCPU keeps as much, whichever are chosen: only balance counts.
+        return _worst_fit(left, wanted, host)
+    need = wanted.bandwidth
+    prices = _prices(host)
     costs = [((prices[free >> shares.SIZE_SHIFT]
                - prices[free - need >> shares.SIZE_SHIFT]) << _TIE_SHIFT) - free
              if free >= need else 0 for free in left]
-    fitting = [pcpu for pcpu, free in enumerate(left) if free >= need]
-    return sorted(fitting, key=costs.__getitem__)[:vcpus]
+    return sorted(_at_least(left, need), key=costs.__getitem__)[:wanted.vcpus]
 
 
-def _prices(left: Sequence[int], sizes: Sequence[int]) -> Sequence[int]:
+def _at_least(left: Sequence[int], least: int) -> list[int]:
+    """Return the pCPUs with at least so much left, ascending."""
+    return list(itertools.compress(itertools.count(), map(least.__le__, left)))
+
+
+def _prices(host: shares.HostShares) -> Sequence[int]:
     """Return by size the price of room for all sizes up to it, summed."""
-    largest = [0] * len(sizes)
-    for free in left:
+    largest = [0] * len(host.sizes)
+    for free in host.left:
         if free >= 0:
             largest[free >> shares.SIZE_SHIFT] += 1
-    # By size from the largest down: how many pCPUs fit it, and one more.
-    fitting = list(itertools.accumulate(reversed(largest), initial=1))
+    # By size: how many pCPUs fit it.
+    fitting = list(itertools.accumulate(reversed(largest)))
     fitting.reverse()
-    return list(itertools.accumulate(map(
-        operator.floordiv, map(_PRICE.__mul__, sizes), fitting)))
+    plenty = (len(host.capacity) - host.capacity.count(0)) // 3
+    return list(itertools.accumulate(
+        _PRICE * count // (pcpus + 1) if count and pcpus <= plenty else 0
+        for count, pcpus in zip(host.sizes, fitting, strict=True)))
 
 
 POLICIES: dict[str, Policy] = {
@@ -127,13 +140,10 @@ def place(host: shares.HostShares, wanted: reservation.Reservation,
     missing = shortfall(host, wanted)
     if missing:
         raise missing
-    left, sizes = host.left, host.sizes
+    left = host.left
     if host.occupancy is shares.Occupancy.EVERY:
-        # Whichever are chosen, every pCPU keeps as much: only balance counts.
         left = tuple(map(operator.sub, host.capacity, host.pinned))
-        sizes = (0,) * len(sizes)
-    return tuple(POLICIES[policy](
-        left, wanted.bandwidth, wanted.vcpus, sizes))
+    return tuple(POLICIES[policy](left, wanted, host))
 
 
 def shortfall(host: shares.HostShares,

@@ -227,9 +227,12 @@ def cost(host, pcpu, wanted):
     """What it costs the sizes that a host holds to use a pCPU, one by one."""
     before = host.left[pcpu] >> shares.SIZE_SHIFT
     after = host.left[pcpu] - wanted.bandwidth >> shares.SIZE_SHIFT
-    return sum((host.sizes[size] << 20) // (1 + sum(
-        left >> shares.SIZE_SHIFT >= size for left in host.left))
-        for size in range(after + 1, before + 1))
+    price = 0
+    for size in range(after + 1, before + 1):
+        fitting = sum(left >> shares.SIZE_SHIFT >= size for left in host.left)
+        if fitting <= sum(map(bool, host.capacity)) // 3:
+            price += (host.sizes[size] << 20) // (1 + fitting)
+    return price
 
 
 @given(strategies.hosts(), strategies.reservations())
