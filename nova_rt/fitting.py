@@ -185,7 +185,7 @@ def _no_room(capacity: Sequence[int], left: Sequence[int],
     usable = len(capacity) - capacity.count(0)
     if wanted.vcpus > usable:
         return NoRoomError(need, lambda: _too_few(wanted.vcpus, usable))
-    most = _nearest(capacity, left, need)
+    most = _nearest(capacity, left, need, usable)
     return NoRoomError(need - most, lambda: (
         f'{bandwidth.percent(need)} is needed on each of {wanted.vcpus} '
         f'pCPU(s), but only {fitting} of {usable} have that much left: '
@@ -194,9 +194,9 @@ def _no_room(capacity: Sequence[int], left: Sequence[int],
 
 
 def _nearest(capacity: Sequence[int], left: Sequence[int],
-             need: int) -> int:
+             need: int, usable: int) -> int:
     """Return the most left on a usable pCPU that has too little."""
-    if all(capacity):
+    if usable == len(capacity):
         most = max(left)
         return most if most < need else max(filter(need.__gt__, left))
     return max([free for free, cap in zip(left, capacity, strict=True)
