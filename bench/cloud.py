@@ -27,25 +27,23 @@ FIRST = 500
 class Mix:
     """What a cloud's servers ask for; each entry is as likely as the next.
 
-    :ivar percents: bandwidths in percent
-    :ivar vcpus: numbers of vCPUs
+    :ivar sizes: bandwidth in percent, and number of vCPUs
     """
 
     name: str
-    percents: Sequence[int]
-    vcpus: Sequence[int]
+    sizes: Sequence[tuple[int, int]]
 
     @property
     def cpus(self) -> float:
         """The mean share of a server, in CPUs."""
-        return (sum(self.percents) / len(self.percents) / 100
-                * sum(self.vcpus) / len(self.vcpus))
+        return (sum(percent * vcpus for percent, vcpus in self.sizes)
+                / len(self.sizes) / 100)
 
     def draw(self, chance: random.Random) -> reservation.Reservation:
         """Return the reservation of one server."""
+        percent, vcpus = chance.choice(self.sizes)
         return reservation.Reservation(
-            chance.choice(self.percents) * PERIOD_US // 100, PERIOD_US,
-            chance.choice(self.vcpus))
+            percent * PERIOD_US // 100, PERIOD_US, vcpus)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -54,7 +54,7 @@ def _least_fragmentation(left: Sequence[int], wanted: reservation.Reservation,
     A pCPU costs the price of each size that it fits now and would no longer fit.
     The price is the number of vCPUs of that size on the host over the number of
     pCPUs that fit it (and one more): what is usual and scarce is dear. A size
-    that over a third of the pCPUs fit is free. Worst-fit decides at a tie, so
+    that over a quarter of the pCPUs fit is free. Worst-fit decides at a tie, so
     a host with few reservations is filled as by worst-fit.
 
     Usual is what the host holds: derived from its ledger, it survives a
@@ -88,7 +88,7 @@ def _prices(host: shares.HostShares) -> Sequence[int]:
     # By size: how many pCPUs fit it.
     fitting = list(itertools.accumulate(reversed(largest)))
     fitting.reverse()
-    plenty = (len(host.capacity) - host.capacity.count(0)) // 3
+    plenty = (len(host.capacity) - host.capacity.count(0)) // 4
     return list(itertools.accumulate(
         _PRICE * count // (pcpus + 1) if count and pcpus <= plenty else 0
         for count, pcpus in zip(host.sizes, fitting, strict=True)))

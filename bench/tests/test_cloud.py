@@ -7,7 +7,7 @@ from bench import acceptance
 from bench import cloud
 from nova_rt import fitting
 
-ONE = cloud.Mix('one', (95,), (1,))
+ONE = cloud.Mix('one', [(95, 1)])
 
 
 def test_the_load_is_of_what_the_host_admits():
@@ -41,6 +41,6 @@ def test_no_policy_passes_the_ceiling(mix):
 
 
 def test_a_server_with_more_vcpus_than_pcpus_is_refused_even_by_the_ceiling():
-    mix = cloud.Mix('too wide', (5,), (3,))
+    mix = cloud.Mix('too wide', [(5, 3)])
     assert cloud.ceiling(mix, 2, 0.5, 600, seed=1).accepted == 0
     assert cloud.placed_by('worst-fit', mix, 2, 0.5, 600, seed=1).accepted == 0

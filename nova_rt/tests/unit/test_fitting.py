@@ -82,10 +82,10 @@ def test_least_fragmentation_keeps_room_for_the_usual_size():
 
 
 def test_least_fragmentation_prefers_a_pcpu_that_keeps_all_it_has_room_for():
-    host = HostShares.empty((CAP,) * 3)
-    for share, pcpu in ((50, 0), (75, 1), (20, 2), (20, 2)):
+    host = HostShares.empty((CAP,) * 4)
+    for share, pcpu in ((50, 0), (75, 1), (20, 2), (20, 2), (75, 3)):
         host = host.add(percent(share), (pcpu,))
-    # With 45%, 20% and 55% left: 25% still fits 20%, and 35% no 50%.
+    # Only pCPU 2, with 55% left, has room for another 50%.
     assert fitting.place(host, percent(20), 'worst-fit') == (2,)
     assert fitting.place(host, percent(20), 'least-fragmentation') == (0,)
 
@@ -230,7 +230,7 @@ def cost(host, pcpu, wanted):
     price = 0
     for size in range(after + 1, before + 1):
         fitting = sum(left >> shares.SIZE_SHIFT >= size for left in host.left)
-        if fitting <= sum(map(bool, host.capacity)) // 3:
+        if fitting <= sum(map(bool, host.capacity)) // 4:
             price += (host.sizes[size] << 20) // (1 + fitting)
     return price
 
