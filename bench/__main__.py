@@ -9,6 +9,7 @@ from pathlib import Path
 import sys
 import time
 
+from bench import acceptance
 from bench import claim
 from bench import host_filter
 from bench import kernel
@@ -72,7 +73,7 @@ def _shown(without_stack: bool) -> Iterator[measure.Measurement]:
     """Yield each measurement as soon as it is printed."""
     print(report.HEADER)
     added = measure.Spread(0, 0, 0)
-    for part in (placement, model, translation, host_filter, scheduler,
+    for part in (placement, acceptance, model, translation, host_filter, scheduler,
                  claim):
         began = time.monotonic()
         for measurement in part.measurements():

@@ -43,7 +43,9 @@ def used_host(pcpus: int, seed: int) -> shares.HostShares:
 def stats(host: shares.HostShares) -> dict[str, str]:
     """Return what nova-rt-compute reports of a host."""
     servers = int(len(host.capacity) * SERVERS_PER_PCPU)
-    return {**shares.to_stats(host), 'rt_placement_policy': fitting.DEFAULT,
+    policy = fitting.DEFAULT
+    return {**shares.to_stats(host, policy in fitting.WEIGHING_SIZES),
+            'rt_placement_policy': policy,
             'rt_dialect': 'hcbs-multi', 'num_instances': str(servers),
             'io_workload': '0', 'failed_builds': '0'}
 

@@ -13,6 +13,9 @@ from nova_rt import fitting
 from nova_rt import shares
 
 PCPUS = (64, 256)
+# A policy that ranks pCPUs by what they have left; one that weighs sizes looks at
+# each size as well.
+AIMS_US = {64: 5, 256: 20}
 ROUNDS = 15
 TIMES = 50
 PER_ACTION_US = 1e6 / TIMES
@@ -43,9 +46,14 @@ def _policies(pcpus: int) -> Iterator[measure.Measurement]:
             raise RuntimeError(f'There is no room on {pcpus} pCPUs with {name}.')
     seconds = _in_turn(actions)
     for policy in fitting.POLICIES:
-        yield measure.compared(
+        measurement = measure.compared(
             f'place, {policy}, {pcpus} pCPUs', f'Nova\'s {beside}',
             seconds[policy], seconds[beside], 'µs', PER_ACTION_US)
+        aim = measure.Aim('at most 0.5 of it', measure.ratio_of(measurement) <= 0.5)
+        if policy not in fitting.WEIGHING_SIZES:
+            aim = measure.Aim(f'under {AIMS_US[pcpus]} µs',
+                              measurement.ours.median < AIMS_US[pcpus])
+        yield measure.with_aims(measurement, aim)
 
 
 def _stats(pcpus: int) -> Iterator[measure.Measurement]:

@@ -21,8 +21,10 @@ to start. Read by nova-rt-compute.
         choices=sorted(fitting.POLICIES),
         help="""
 Which pCPUs a reservation gets: those with the most bandwidth left
-(worst-fit), those with the least that suffices (best-fit), or those with the
-lowest numbers that suffice (first-fit). Read by nova-rt-compute.
+(worst-fit), those with the least that suffices (best-fit), those with the
+lowest numbers that suffice (first-fit), or those whose use takes the least room
+from reservations of the sizes that the host holds (least-fragmentation). Read by
+nova-rt-compute.
 """),
     cfg.StrOpt(
         'cpu_set',

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 import dataclasses
 import enum
 import functools
+import itertools
 import operator
 
+from nova_rt import bandwidth
 from nova_rt import reservation
 
 # Placement's resource class for bandwidth summed over pCPUs or vCPUs, the key
@@ -19,6 +21,11 @@ from nova_rt import reservation
 RESOURCE_CLASS = 'CUSTOM_RT_SHARE'
 EXTRA_SPEC = f'resources:{RESOURCE_CLASS}'
 TRAIT = 'CUSTOM_HCBS'
+
+# Sizes of reservations are counted in steps of 1/128 CPU: small enough to tell
+# usual ones apart, and few enough to travel to the scheduler.
+SIZE_SHIFT = bandwidth.BW_SHIFT - 7
+_NO_SIZES = (0,) * ((1 << 7) + 1)
 
 
 class Occupancy(enum.Enum):
@@ -41,12 +48,30 @@ class HostShares:
         there; it decides which of the fitting pCPUs a placement policy
         prefers. The same as ``used`` where occupancy is CHOSEN.
     :ivar occupancy: which pCPUs a reservation takes bandwidth from
+    :ivar sizes: how many vCPUs have a reservation of each size: bandwidth in
+        steps of 1/128 CPU, rounded down. A placement policy may keep room for
+        those that are usual.
+    :ivar left: by pCPU, the bandwidth that another reservation may still take.
+        Where a reservation occupies every pCPU, this is what the fullest one
+        has left. Negative if the cap was lowered below what is reserved.
     """
 
     capacity: tuple[int, ...]
     used: tuple[int, ...]
     pinned: tuple[int, ...]
     occupancy: Occupancy = Occupancy.CHOSEN
+    sizes: tuple[int, ...] = _NO_SIZES
+    left: tuple[int, ...] = dataclasses.field(
+        init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Compute what is left, which filter, weigher and claim all ask for."""
+        left = tuple(map(operator.sub, self.capacity, self.used))
+        if self.occupancy is Occupancy.EVERY:
+            least = min(itertools.compress(left, self.capacity), default=0)
+            left = tuple(least if capacity else free for capacity, free
+                         in zip(self.capacity, left, strict=True))
+        object.__setattr__(self, 'left', left)
 
     @classmethod
     def empty(cls, capacity: Sequence[int],
@@ -54,22 +79,6 @@ class HostShares:
         """Return a host of this capacity without any reservation."""
         nothing = (0,) * len(capacity)
         return cls(tuple(capacity), nothing, nothing, occupancy)
-
-    @property
-    def left(self) -> tuple[int, ...]:
-        """By pCPU, the bandwidth that another reservation may still take.
-
-        Where a reservation occupies every pCPU, this is what the fullest one
-        has left. Negative if the cap was lowered below what is reserved.
-        """
-        left = tuple(map(operator.sub, self.capacity, self.used))
-        if self.occupancy is Occupancy.CHOSEN:
-            return left
-        least = min((free for capacity, free
-                     in zip(self.capacity, left, strict=True) if capacity),
-                    default=0)
-        return tuple(least if capacity else free for capacity, free
-                     in zip(self.capacity, left, strict=True))
 
     @property
     def rt_share(self) -> int:
@@ -100,30 +109,39 @@ class HostShares:
             that get it; pCPUs that the host no longer has are ignored
         """
         pinned = list(self.pinned)
+        sizes = list(self.sizes)
         everywhere = 0
-        for bandwidth, pcpus in changes:
-            everywhere += bandwidth
+        for amount, pcpus in changes:
+            everywhere += amount
+            size, step = abs(amount) >> SIZE_SHIFT, 1 if amount > 0 else -1
             for pcpu in pcpus:
                 if pcpu < len(pinned):
-                    pinned[pcpu] += bandwidth
+                    pinned[pcpu] += amount
+                    sizes[size] += step
+        now = tuple(pinned)
+        used = now
         if self.occupancy is Occupancy.EVERY:
             used = tuple(u + everywhere for u in self.used)
-        else:
-            used = tuple(pinned)
-        return dataclasses.replace(self, used=used, pinned=tuple(pinned))
+        return HostShares(
+            self.capacity, used, now, self.occupancy, tuple(sizes))
 
 
-def to_stats(shares: HostShares) -> dict[str, str]:
+def to_stats(shares: HostShares, with_sizes: bool = True) -> dict[str, str]:
     """Return the entries of ``ComputeNode.stats`` that describe a host.
 
-    Runs of equal values are written once (``996147*64``), so that 256 pCPUs
-    stay below 2 KB.
+    Runs of equal values are written once (``996147*64``) where that leaves at most
+    a third of the numbers; more would be slower to read than the numbers. 256
+    pCPUs stay below 2 KB either way.
+
+    :param with_sizes: whether the host's placement policy weighs sizes, which
+        the scheduler would otherwise read in vain
     """
     return {
         'rt_share': str(shares.rt_share),
         'rt_share_used': str(shares.rt_share_used),
         'rt_capacity': _pack(shares.capacity),
         'rt_used': _pack(shares.used),
+        'rt_sizes': _pack(shares.sizes) if with_sizes else '',
         'rt_occupancy': shares.occupancy.value,
     }
 
@@ -142,19 +160,21 @@ def from_stats(stats: Mapping[str, object]) -> HostShares | None:
     capacity = unpack(stats['rt_capacity'])
     if len(used) != len(capacity):
         raise ValueError('rt_used and rt_capacity differ in length')
-    return HostShares(capacity, used, used, Occupancy(stats['rt_occupancy']))
+    sizes = unpack(stats.get('rt_sizes', '')) or _NO_SIZES
+    if len(sizes) != len(_NO_SIZES):
+        raise ValueError(f'rt_sizes has {len(sizes)} numbers, '
+                         f'not {len(_NO_SIZES)}')
+    return HostShares(
+        capacity, used, used, Occupancy(stats['rt_occupancy']), sizes)
 
 
 def _pack(vector: Sequence[int]) -> str:
-    words: list[str] = []
-    start = 0
-    for i in range(1, len(vector) + 1):
-        if i == len(vector) or vector[i] != vector[start]:
-            run = i - start
-            words.append(f'{vector[start]}*{run}' if run > 1
-                         else str(vector[start]))
-            start = i
-    return ','.join(words)
+    runs = [(value, len(list(group)))
+            for value, group in itertools.groupby(vector)]
+    if 3 * len(runs) > len(vector):
+        return ','.join(map(str, vector))
+    return ','.join(f'{value}*{run}' if run > 1 else str(value)
+                    for value, run in runs)
 
 
 # Few hosts change between two requests, and those of one kind have the same
@@ -164,12 +184,15 @@ def unpack(text: str) -> tuple[int, ...]:
     """Return the vector that was written with runs of equal values."""
     if not text:
         return ()
+    words = text.split(',')
+    if '*' not in text:
+        return tuple(map(int, words))
     vector: list[int] = []
-    for word in text.split(','):
-        value, several, run = word.partition('*')
-        if several:
+    for word in words:
+        if '*' in word:
+            value, _, run = word.partition('*')
             vector += [int(value)] * int(run)
         else:
-            vector.append(int(value))
+            vector.append(int(word))
     return tuple(vector)
 

@@ -141,9 +141,12 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
 
     def _update(self, context: nova_context.RequestContext, compute_node: objects.ComputeNode,
                 startup: bool = False) -> None:
-        compute_node.stats = dict(compute_node.stats or {}, **shares.to_stats(self.shares),
+        policy = CONF.rt.placement_policy
+        compute_node.stats = dict(
+            compute_node.stats or {},
+            **shares.to_stats(self.shares, policy in fitting.WEIGHING_SIZES),
             rt_in_place='yes', rt_dialect=self.driver.reservations.dialect,
-            rt_placement_policy=CONF.rt.placement_policy)
+            rt_placement_policy=policy)
         super()._update(context, compute_node, startup)
 
     def _update_usage_from_instances(self, context: nova_context.RequestContext,

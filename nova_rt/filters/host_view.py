@@ -27,7 +27,7 @@ def shares_of(host: host_manager.HostState, state: request_state.RequestState,
         form that cannot be read
     """
     stats = host.stats
-    reported = stats.get('rt_used'), stats.get('rt_capacity')
+    reported = stats.get('rt_used'), stats.get('rt_capacity'), stats.get('rt_sizes')
     key = host.host, host.nodename
     placed = _placed_on(host)
     counted = state.hosts.get(key)

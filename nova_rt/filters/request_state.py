@@ -28,7 +28,7 @@ class CountedHost:
     :ivar seen: None if the host offers no reservations
     """
 
-    reported: tuple[str | None, str | None]
+    reported: tuple[str | None, ...]
     placed: int
     seen: shares.HostShares | None
 

@@ -60,9 +60,12 @@ class RTShareFilter(filters.BaseHostFilter):
         passed = [host for host, shortfall in zip(hosts, shortfalls, strict=True)
                   if shortfall is None]
         if hosts and not passed and first:
-            nearest = min((shortfall for shortfall in shortfalls if shortfall),
-                          key=lambda shortfall: shortfall.missing)
-            raise exception.NoValidHost(reason=f'{nearest}.')
+            nearest, _ = min(
+                ((host, shortfall.missing) for host, shortfall
+                 in zip(hosts, shortfalls, strict=True) if shortfall),
+                key=lambda pair: pair[1])
+            raise exception.NoValidHost(
+                reason=f'{_sentence(nearest, state, wanted)}.')
         if passed:
             state.begun = True
         return passed
@@ -110,8 +113,18 @@ def _check_all_fit(hosts: Sequence[host_manager.HostState],
 
 def _shortfall(host: host_manager.HostState, state: request_state.RequestState,
                wanted: reservation.Reservation) -> fitting.NoRoomError | None:
-    shortfall = host_view.shortfall(
-        host.host, host_view.shares_of(host, state, wanted), wanted)
-    if shortfall is not None:
-        LOG.debug('%s', shortfall)
+    """Return what a host is short of; its name is added only where it is read."""
+    seen = host_view.shares_of(host, state, wanted)
+    if seen is None:
+        shortfall = host_view.shortfall(host.host, seen, wanted)
+    else:
+        shortfall = fitting.shortfall(seen, wanted)
+    if shortfall is not None and LOG.isEnabledFor(logging.DEBUG):
+        LOG.debug('%s', _sentence(host, state, wanted))
     return shortfall
+
+
+def _sentence(host: host_manager.HostState, state: request_state.RequestState,
+              wanted: reservation.Reservation) -> str:
+    return str(host_view.shortfall(
+        host.host, host_view.shares_of(host, state, wanted), wanted))

@@ -80,7 +80,7 @@ class TestOneHost(cloud.CloudTestCase):
     def test_the_scheduler_sees_the_vector_in_the_stats(self):
         self.boot(self.make_flavor(50, 1))
         (hypervisor,) = self.compute.manager.rt.compute_nodes.values()
-        self.assertEqual('524288,0*3', hypervisor.stats['rt_used'])
+        self.assertEqual('524288,0,0,0', hypervisor.stats['rt_used'])
         self.assertEqual('996147*4', hypervisor.stats['rt_capacity'])
         self.assertEqual('hcbs-multi', hypervisor.stats['rt_dialect'])
 

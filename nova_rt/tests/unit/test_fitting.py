@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 import pytest
 
 from nova_rt import fitting
+from nova_rt import shares
 from nova_rt.reservation import Reservation
 from nova_rt.shares import HostShares
 from nova_rt.shares import Occupancy
@@ -69,6 +70,32 @@ def test_policies_differ_in_what_they_prefer():
     assert fitting.place(host, wanted, 'best-fit') == (1, 2)
     assert fitting.place(host, wanted, 'first-fit') == (0, 1)
     assert fitting.place(host, wanted) == (3, 0)
+
+
+def test_least_fragmentation_keeps_room_for_the_usual_size():
+    host = HostShares.empty((CAP,) * 4)
+    for share, pcpu in ((40, 0), (50, 1), (50, 2), (50, 3)):
+        host = host.add(percent(share), (pcpu,))
+    # Only pCPU 0 has room for another 50%.
+    assert fitting.place(host, percent(20), 'worst-fit') == (0,)
+    assert fitting.place(host, percent(20), 'least-fragmentation') == (1,)
+
+
+def test_least_fragmentation_prefers_a_pcpu_that_keeps_all_it_has_room_for():
+    host = HostShares.empty((CAP,) * 4)
+    for share, pcpu in ((50, 0), (75, 1), (20, 2), (20, 2), (75, 3)):
+        host = host.add(percent(share), (pcpu,))
+    # Only pCPU 2, with 55% left, has room for another 50%.
+    assert fitting.place(host, percent(20), 'worst-fit') == (2,)
+    assert fitting.place(host, percent(20), 'least-fragmentation') == (0,)
+
+
+def test_a_size_that_the_host_has_not_held_yet_is_not_kept_room_for():
+    host = HostShares.empty((CAP,) * 4)
+    for _ in range(4):
+        _, host = place(host, percent(20), 'least-fragmentation')
+    with pytest.raises(fitting.NoRoomError):
+        fitting.place(host, percent(80))
 
 
 @pytest.mark.parametrize('policy', sorted(fitting.POLICIES))
@@ -194,6 +221,69 @@ def test_best_fit_and_first_fit_are_optimal_too(host, wanted):
             == sorted(host.left[pcpu] for pcpu in with_room)[:wanted.vcpus])
     assert (fitting.place(host, wanted, 'first-fit')
             == tuple(with_room[:wanted.vcpus]))
+
+
+def cost(host, pcpu, wanted):
+    """What it costs the sizes that a host holds to use a pCPU, one by one."""
+    before = host.left[pcpu] >> shares.SIZE_SHIFT
+    after = host.left[pcpu] - wanted.bandwidth >> shares.SIZE_SHIFT
+    price = 0
+    for size in range(after + 1, before + 1):
+        fitting = sum(left >> shares.SIZE_SHIFT >= size for left in host.left)
+        if fitting <= sum(map(bool, host.capacity)) // 4:
+            price += (host.sizes[size] << 20) // (1 + fitting)
+    return price
+
+
+@given(strategies.hosts(), strategies.reservations())
+def test_least_fragmentation_takes_the_cheapest_then_as_worst_fit(host, wanted):
+    with_room = [pcpu for pcpu, left in enumerate(host.left)
+                 if left >= wanted.bandwidth]
+    if len(with_room) < wanted.vcpus or host.occupancy is Occupancy.EVERY:
+        return
+    assert fitting.place(host, wanted, 'least-fragmentation') == tuple(sorted(
+        with_room, key=lambda pcpu: (
+            cost(host, pcpu, wanted), -host.left[pcpu], pcpu))[:wanted.vcpus])
+
+
+@given(strategies.hosts(), strategies.reservations())
+def test_where_nothing_can_be_spoiled_least_fragmentation_is_worst_fit(
+        host, wanted):
+    if host.occupancy is not Occupancy.EVERY:
+        host = HostShares(host.capacity, host.used, host.pinned)
+    if fitting.shortfall(host, wanted) is None:
+        assert (fitting.place(host, wanted, 'least-fragmentation')
+                == fitting.place(host, wanted, 'worst-fit'))
+
+
+@given(strategies.hosts(), st.lists(strategies.reservations(), max_size=6),
+       strategies.reservations(), strategies.reservations(),
+       strategies.policy_names, st.data())
+def test_a_choice_does_not_depend_on_the_order_in_which_a_host_was_filled(
+        host, several, passing, wanted, policy, data):
+    pcpus = st.sets(st.integers(0, 11), min_size=1)
+    changes = [(reserved, data.draw(pcpus)) for reserved in several]
+    one, another = host, host.add(passing, (0, 1))
+    for reserved, chosen in changes:
+        one = one.add(reserved, chosen)
+    for reserved, chosen in data.draw(st.permutations(changes)):
+        another = another.add(reserved, chosen)
+    another = another.remove(passing, (0, 1))
+    assert one == another
+    if fitting.shortfall(one, wanted) is None:
+        assert (fitting.place(one, wanted, policy)
+                == fitting.place(another, wanted, policy))
+
+
+@given(strategies.hosts(), strategies.reservations(), strategies.policy_names)
+def test_the_scheduler_foresees_what_the_claim_will_choose(
+        host, wanted, policy):
+    if host.occupancy is Occupancy.EVERY or fitting.shortfall(host, wanted):
+        return
+    seen = shares.from_stats(shares.to_stats(
+        host, policy in fitting.WEIGHING_SIZES))
+    assert seen is None or (fitting.place(seen, wanted, policy)
+                            == fitting.place(host, wanted, policy))
 
 
 @given(st.lists(strategies.bandwidths, max_size=8), strategies.reservations())

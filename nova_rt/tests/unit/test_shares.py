@@ -96,7 +96,25 @@ def test_stats_tell_the_shares_and_write_runs_once():
     assert shares.to_stats(host) == {
         'rt_share': str(64 * 996147), 'rt_share_used': '512',
         'rt_capacity': '996147*64', 'rt_used': '0*2,512,0*61',
-        'rt_occupancy': 'chosen'}
+        'rt_sizes': '0*129', 'rt_occupancy': 'chosen'}
+
+
+def test_stats_write_no_runs_where_they_would_be_slow_to_read():
+    host = HostShares((5,) * 6, (1, 1, 2, 2, 3, 4), (0,) * 6)
+    stats = shares.to_stats(host)
+    assert stats['rt_used'] == '1,1,2,2,3,4'
+    assert stats['rt_capacity'] == '5*6'
+
+
+def test_sizes_of_which_no_policy_makes_use_are_not_sent():
+    wanted = Reservation(50_000, 100_000, 2)
+    host = HostShares.empty((996147,) * 2).add(wanted, (0, 1))
+    assert host.sizes[64] == sum(host.sizes) == 2
+    assert shares.from_stats(shares.to_stats(host)) == host
+    stats = shares.to_stats(host, with_sizes=False)
+    assert sum(shares.from_stats(stats).sizes) == 0
+    del stats['rt_sizes']
+    assert sum(shares.from_stats(stats).sizes) == 0
 
 
 def test_stats_of_256_pcpus_that_all_differ_stay_below_two_kilobytes_each():
@@ -115,7 +133,8 @@ def test_stats_without_our_entries_describe_no_host():
 @pytest.mark.parametrize(('changed', 'words'), [
     ({'rt_used': '1,2,3'}, 'differ in length'), ({'rt_used': 'x'}, "'x'"),
     ({'rt_used': '1,,2'}, "''"), ({'rt_capacity': '5*x'}, "'x'"),
-    ({'rt_occupancy': 'some'}, "'some'")])
+    ({'rt_occupancy': 'some'}, "'some'"), ({'rt_sizes': '1,2'}, '2 numbers'),
+    ({'rt_sizes': '1,x'}, "'x'")])
 def test_stats_that_are_damaged_are_refused(changed, words):
     stats = shares.to_stats(HostShares.empty((5, 5)))
     with pytest.raises(ValueError, match=words):

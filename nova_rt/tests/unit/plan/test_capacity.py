@@ -11,7 +11,8 @@ def test_capacity_counts_what_fits_under_each_policy(ask, tmp_path):
     rows = ask('capacity', '--pcpus', '4', '--hosts', '10', '--runtime-us',
                '30000', '--period-us', '100000', '--vcpus', '2')
     assert {row['policy']: row['fit'] for row in rows} == {
-        'worst-fit': 60, 'best-fit': 60, 'first-fit': 60}
+        'worst-fit': 60, 'best-fit': 60, 'first-fit': 60,
+        'least-fragmentation': 60}
     path = tmp_path / 'before.jsonl'
     path.write_text('\n'.join(json.dumps({
         'op': 'add', 'id': f'c{i}', 'runtime_us': 20_000,
@@ -19,7 +20,8 @@ def test_capacity_counts_what_fits_under_each_policy(ask, tmp_path):
     rows = ask('capacity', '--pcpus', '4', '--runtime-us', '80000',
                '--period-us', '100000', '--existing', str(path))
     assert {row['policy']: row['fit'] for row in rows} == {
-        'worst-fit': 0, 'best-fit': 3, 'first-fit': 3}
+        'worst-fit': 0, 'best-fit': 3, 'first-fit': 3,
+        'least-fragmentation': 0}
     assert {row['existing_rejected'] for row in rows} == {1}
 
 

@@ -67,7 +67,8 @@ def test_reservations_spread_over_hosts(ask):
 
 
 @pytest.mark.parametrize(('policy', 'pcpus'), [
-    ('worst-fit', [1]), ('best-fit', [0]), ('first-fit', [0])])
+    ('worst-fit', [1]), ('best-fit', [0]), ('first-fit', [0]),
+    ('least-fragmentation', [1])])
 def test_the_policy_chooses_the_pcpu(ask, policy, pcpus):
     answers = ask([add('c1', 50), add('c2', 20)],
                   '--pcpus', '2', '--policy', policy)
