@@ -16,7 +16,7 @@ help:  ## show this list
 
 demo:  ## run the demo (KEEP=1: leave it running; MODE=embedded|real|hcbs)
 	@PYTHON=$(PYTHON) tools/prepare $(DEMO_NEEDS)
-	@.venv/bin/tox run -q -e nova,demo -- --mode $(MODE) $(if $(KEEP),--keep)
+	@tools/stage -q demo --mode $(MODE) $(if $(KEEP),--keep)
 
 test:  ## run most stages; the last line counts the tests
 	@PYTHON=$(PYTHON) tools/prepare stack guest docs
@@ -25,11 +25,11 @@ test:  ## run most stages; the last line counts the tests
 
 unit tacker functional pep8 mypy:  ## run one stage
 	@PYTHON=$(PYTHON) tools/prepare
-	@.venv/bin/tox run -e nova,$@
+	@tools/stage $@
 
 cover:  ## show which lines the unit tests do not reach
 	@PYTHON=$(PYTHON) tools/prepare
-	@.venv/bin/tox run -e nova,$@
+	@tools/stage $@
 
 kolla nova33:  ## check Kolla's images and roles; run functional on Nova 33
 	@PYTHON=$(PYTHON) tools/prepare
@@ -37,34 +37,34 @@ kolla nova33:  ## check Kolla's images and roles; run functional on Nova 33
 
 db:  ## test the migrations on real database servers
 	@PYTHON=$(PYTHON) tools/prepare stack
-	@.venv/bin/tox run -e nova,$@
+	@tools/stage $@
 
 e2e bench:  ## run the end-to-end tests or benchmarks on a real stack (root)
 	@PYTHON=$(PYTHON) tools/prepare stack
-	@.venv/bin/tox run -e nova,$@
+	@tools/stage $@
 
 test-mano:  ## run VNFs through real Tacker, Heat, Nova and Neutron (root)
 	@PYTHON=$(PYTHON) tools/prepare stack
-	@.venv/bin/tox run -e nova,mano
+	@tools/stage mano
 
 test-tempest:  ## run the tempest tests on a real stack (root)
 	@PYTHON=$(PYTHON) tools/prepare stack
-	@.venv/bin/tox run -e nova,tempest
+	@tools/stage tempest
 
 test-guest:  ## test compute nodes on our kernel, in virtual machines (root)
 	@PYTHON=$(PYTHON) tools/prepare stack guest
-	@.venv/bin/tox run -e nova,guest
+	@tools/stage guest
 
 test-kernel:  ## test our kernel and the stock one in QEMU
 	@kernel/test
 
 test-experiments:  ## run small versions of the papers' experiments, in QEMU
 	@PYTHON=$(PYTHON) tools/prepare
-	@.venv/bin/tox run -e nova,experiments
+	@tools/stage experiments
 
 experiments:  ## run one of the papers' experiments (NAME=queueing, ...)
 	@PYTHON=$(PYTHON) tools/prepare
-	@.venv/bin/tox run -q -e nova,experiment -- $(or $(NAME),--help)
+	@tools/stage -q experiment $(or $(NAME),--help)
 
 dist:  ## build the wheels into dist
 	@rm -rf dist
@@ -73,7 +73,7 @@ dist:  ## build the wheels into dist
 
 docs:  ## build documentation and release notes into doc/build
 	@PYTHON=$(PYTHON) tools/prepare docs
-	@.venv/bin/tox run -e nova,$@
+	@tools/stage $@
 
 clean:  ## stop stacks that still run, remove everything that was built
 	@for site in run/*/site.json; do \

@@ -5,6 +5,7 @@ The compute node is a virtual machine with 4 pCPUs. Its kernel schedules real
 containers, which real OpenStack services create.
 """
 
+from collections.abc import Callable
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -32,9 +33,39 @@ FLAVOR = (
 CREATE = ('openstack server create {} --flavor {} --image {} --nic none '
           '-c name -c status')
 PATIENCE = 600.0  # seconds until a server is active, on a busy machine
-WINDOW = 10.0  # seconds; whole periods of the reservations
+# Seconds; whole periods of the reservations. Each is measured if the one before was too
+# short: see measure().
+WINDOWS = (10.0, 20.0, 40.0, 80.0, 160.0)
 TOLERANCE = 0.01  # one percentage point
 EXACT = 0.002  # the same where time is deterministic
+
+
+def measure(look: Callable[[float], Mapping[str, containers.Container]],
+            tolerance: float) -> Mapping[str, containers.Container]:
+    """Return what each container gets, measured for as long as it takes to judge.
+
+    The emulated pCPUs wait for this machine's processors. One that waits gets its timer
+    interrupts late, so a container's time moves into or out of the window at its two
+    ends. How much does not depend on the length of the window, so its part in a longer
+    one is smaller: a busy machine makes this slow. A share that is wrong stays wrong.
+
+    :param look: measures for a number of seconds.
+    :param tolerance: largest distance from the reservation, as a fraction.
+    """
+    for seconds in WINDOWS[:-1]:
+        running = look(seconds)
+        if not farther(running, tolerance):
+            return running
+        say(f'  Not within {tolerance * 100:g} points in {seconds:g} s, as on a busy '
+            'machine: measuring twice as long.')
+    return look(WINDOWS[-1])
+
+
+def farther(running: Mapping[str, containers.Container],
+            tolerance: float) -> list[str]:
+    """Return the containers that are farther from their reservation, sorted."""
+    return sorted(name for name, container in running.items()
+                  if any(container.runtimes_us) and container.farthest > tolerance)
 
 
 def must_hold(running: Mapping[str, containers.Container],
@@ -51,10 +82,10 @@ def must_hold(running: Mapping[str, containers.Container],
         for pcpu, reserved in enumerate(container.reserved):
             say(f'  {name:18} {pcpu:5}   {reserved:8.2%}   '
                 f'{container.shares[pcpu]:8.2%}')
-        if container.farthest > tolerance:
-            raise DemoError(
-                f'Server {name} is {container.farthest * 100:.2f} points from what '
-                f'is reserved; it should be within {tolerance * 100:g}.')
+    for name in farther(running, tolerance):
+        raise DemoError(
+            f'Server {name} is {running[name].farthest * 100:.2f} points from what '
+            f'is reserved; it should be within {tolerance * 100:g}.')
 
 
 def in_virtual_time(rundir: Path) -> None:
@@ -188,7 +219,8 @@ class HcbsDemo(Demo):
                 f'cpu.rt_period_us: {container.period_us}')
 
     def _must_hold(self, operator: Client, *beside: str) -> None:
-        must_hold(self._look(operator, WINDOW, *beside), TOLERANCE)
+        must_hold(measure(lambda seconds: self._look(operator, seconds, *beside),
+                          TOLERANCE), TOLERANCE)
 
     def _compile_hog(self) -> None:
         build.compile_program('hog', self._node.folder / 'share' / 'hog',

@@ -2,24 +2,41 @@
 """MariaDB with a data directory of its own."""
 
 from collections.abc import Sequence
+from pathlib import Path
 import shlex
 
 import pymysql
 
+from stack.errors import StackError
 from stack.service import Service
 from stack.service import Site
 
+SHARE = Path('/usr/share')
 SERVER = '/usr/sbin/mariadbd'
 BEGIN = (
     'CREATE DATABASE mysql;', 'USE mysql;', 'SET @auth_root_socket=NULL;',
 )
-SYSTEM_TABLES = (
-    'mysql_system_tables', 'mysql_performance_tables',
-    'mysql_system_tables_data',
-)
+# Folder and prefix of their names: of MariaDB 11 and newer, and of older releases.
+SCRIPTS = (('mariadb', 'mariadb'), ('mysql', 'mysql'))
+SYSTEM_TABLES = ('system_tables', 'performance_tables', 'system_tables_data')
 DATABASES = (
     'keystone', 'placement', 'glance', 'nova_api', 'nova', 'nova_cell0',
 )
+
+
+def system_tables(share: Path) -> list[str]:
+    """Return the paths of the scripts that create MariaDB's own tables, in their order.
+
+    :param share: where MariaDB's folder is: /usr/share.
+    :raises StackError: if they are not there.
+    """
+    for folder, prefix in SCRIPTS:
+        paths = [share / folder / f'{prefix}_{name}.sql' for name in SYSTEM_TABLES]
+        if all(path.exists() for path in paths):
+            return [str(path) for path in paths]
+    raise StackError(
+        f'MariaDB has no scripts below {share} that create its tables: install '
+        'mariadb-server-core again.')
 
 
 def create(site: Site, name: str) -> None:
@@ -50,8 +67,7 @@ class MariaDB(Service):
             '--innodb-flush-method=nosync', '--innodb-doublewrite=0'))
         # The server reads one statement a line here.
         begin = shlex.join(('printf', '%s\\n', *BEGIN))
-        tables = shlex.join(('cat', *(
-            f'/usr/share/mysql/{name}.sql' for name in SYSTEM_TABLES)))
+        tables = shlex.join(('cat', *system_tables(SHARE)))
         self.site.processes.run('mariadb-tables', (
             'sh', '-c', f'{{ {begin}; {tables}; }} | {server}'))
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -23,7 +24,12 @@ class Tree:
         text = (ROOT / 'tools/prepare').read_text()
         self.program('tools/prepare', text.replace(
             '/usr/sbin/policy-rc.d', str(self.policy)))
-        self.program('bin/python')
+        shutil.copy(ROOT / 'tools/libvirt-python', path / 'tools')
+        shutil.copy(ROOT / 'tools/stage', path / 'tools')
+        # Of Python, it runs nothing but our programs.
+        self.program('bin/python', '#!/bin/sh\ncase $1 in tools/*)\n'
+                     f'exec {sys.executable} "$@";; esac\n')
+        self.program('bin/pkg-config', '#!/bin/sh\necho 9.0.0\n')
         self.program('.venv/bin/tox')
         self.program('.venv/bin/bindep')
         self.program('.venv/bin/junitparser')
@@ -151,3 +157,63 @@ def test_a_package_that_an_older_environment_lacks_is_installed(tree):
     tree.program('.venv/bin/pip', f'#!/bin/sh\necho "$*" > "{tree.calls}"\n')
     assert tree.run('tools/prepare').returncode == 0
     assert 'junitparser' in tree.calls.read_text()
+
+
+def test_the_bindings_fit_the_libvirt_that_is_installed(tree):
+    tree.program('bin/pkg-config', '#!/bin/sh\necho 11.3.0\n')
+    assert tree.run('tools/prepare').returncode == 0
+    assert (tree.path / '.venv/libvirt-python.txt').read_text() == (
+        'libvirt-python==11.3.0\n')
+
+
+def test_a_python_that_is_too_old_is_refused_in_one_sentence(tree):
+    tree.program('bin/python', '#!/bin/sh\nexit 1\n')
+    done = tree.run('tools/prepare')
+    assert done.returncode
+    assert done.stderr.count('\n') == 1
+    assert 'older than Python 3.11' in done.stderr
+
+
+def test_missing_headers_of_libvirt_stop_make_with_one_sentence(tree):
+    tree.program('bin/pkg-config', '#!/bin/sh\nexit 1\n')
+    done = tree.run('make', 'unit')
+    assert done.returncode
+    assert not tree.calls.exists()
+    ours = [line for line in done.stderr.splitlines() if not line.startswith('make:')]
+    assert len(ours) == 1
+    assert 'install its headers' in ours[0]
+
+
+# As pip and tox report a package that cannot be built.
+UNBUILT = """#!/bin/sh
+echo "$*" >> calls
+[ "$3" != nova ] || {
+    echo 'error: subprocess-exited-with-error'
+    echo '  gcc: libvirt-override.c: much text'
+    echo 'ERROR: Failed to build wheel for libvirt-python'
+    echo '  nova: FAIL code 1'
+    exit 1
+}
+"""
+
+
+def test_nothing_runs_after_packages_that_cannot_be_installed(tree):
+    tree.program('.venv/bin/tox', UNBUILT)
+    done = tree.run('tools/stage', '-q', 'demo', '--mode', 'auto')
+    assert done.returncode
+    assert tree.calls.read_text() == 'run -e nova\n'
+    assert done.stderr.splitlines()[-1] == (
+        'tools/stage: the packages of .tox/nova could not be installed (Failed to '
+        'build wheel for libvirt-python): see .tox/nova.log.')
+    assert 'much text' not in done.stdout + done.stderr
+    assert 'much text' in (tree.path / '.tox/nova.log').read_text()
+
+
+@pytest.mark.parametrize(('arguments', 'call'), [
+    (['unit'], 'run -e unit'),
+    (['-q', 'demo', '--mode', 'hcbs'], 'run -q -e demo -- --mode hcbs'),
+    (['unit', 'a b'], 'run -e unit -- a b')])
+def test_a_stage_takes_its_own_arguments_unless_some_are_given(tree, arguments, call):
+    tree.program('.venv/bin/tox', '#!/bin/sh\necho "$*" >> calls\n')
+    assert tree.run('tools/stage', *arguments).returncode == 0
+    assert tree.calls.read_text().splitlines() == ['run -e nova', call]
