@@ -112,5 +112,6 @@ int comeback_main(int argc, char **argv);
 int unplug_main(int argc, char **argv);
 int cores_main(int argc, char **argv);
 int overhead_main(int argc, char **argv);
+int several_main(int argc, char **argv);
 
 #endif
