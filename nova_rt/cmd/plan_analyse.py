@@ -104,7 +104,7 @@ def _analyse(tasks: Sequence[tasks_.Task], scheduler: str,
                 'supply_us': answer.failure.supply_us}
     if answer.schedulable and resource.vcpus > 1:
         row['reason'] = ' '.join(filter(None, (
-            answer.reason, supply.NOT_GUARANTEED)))
+            answer.reason, supply.OUR_KERNEL_ONLY)))
     if answer.schedulable:
         row['command'] = plan_output.flavor_command(
             'rt-tasks', resource.reservation())

@@ -3,8 +3,8 @@
 
 A host has pCPUs; a group is a reservation on some of them with its tasks;
 load is a reservation of one vCPU that never idles. See
-:mod:`nova_rt.model.engine` for the rules, which kernels do not have yet for
-groups of several vCPUs.
+:mod:`nova_rt.model.engine` for the rules, which only our kernel has for groups
+of several vCPUs.
 """
 
 from collections.abc import Sequence

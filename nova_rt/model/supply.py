@@ -5,8 +5,8 @@ The model is that of Easwaran, Shin and Lee (Real-Time Systems 43, 2009),
 which `hcbs-linux-containers` section 3.2 uses. Time is continuous here, so
 the worst supply is that of m equal periodic resources (Shin and Lee, 2003)
 in step. Servers of the same runtime and period on m pCPUs supply as much under
-the rule of "Several vCPUs" in the documentation. The simulator has it; kernels
-do not, and may exceed the bounds where m > 1.
+the rule of "Several vCPUs" in the documentation. The simulator and our kernel
+follow it; other kernels do not, and may exceed the bounds where m > 1.
 """
 
 import dataclasses
@@ -18,11 +18,11 @@ from nova_rt.model import checks
 
 MAX_VCPUS = 1024
 
-# What a "yes" on more than one vCPU is worth on the kernels of today.
-NOT_GUARANTEED = (
-    'Not guaranteed on more than one vCPU: the analysis assumes that the vCPUs '
-    'always serve the most urgent tasks, but a kernel may let such a task wait '
-    'on one vCPU while another one serves a less urgent task, or none.')
+# What a "yes" on more than one vCPU is worth.
+OUR_KERNEL_ONLY = (
+    "On more than one vCPU this is guaranteed on nova-rt's own kernel only: others, and "
+    "that of a virtual machine's guest, may let an urgent task wait on one vCPU while "
+    'another one serves a less urgent task, or none.')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def test_a_yes_on_more_than_one_vcpu_says_that_it_is_not_guaranteed(
     for row in ask('analyse', small, '--runtime-us', '9000', '--period-us',
                    '10000', '--vcpus', vcpus):
         assert row['schedulable'] is True
-        assert ('Not guaranteed' not in (row['reason'] or '')) == guaranteed
+        assert ('own kernel only' not in (row['reason'] or '')) == guaranteed
 
 
 def test_what_overhead_takes_is_not_there_for_the_tasks(ask, gamma):
