@@ -8,10 +8,13 @@ at a time, and put back.
 
 from collections.abc import Iterator
 import contextlib
+import errno
 import fcntl
 import pathlib
+import time
 
 _SYSCTL = pathlib.Path('/proc/sys/kernel/sched_rt_runtime_us')
+_PATIENCE_S = 15
 _LOCK = pathlib.Path('/run/nova-rt-sched-rt-runtime.lock')
 
 
@@ -28,4 +31,22 @@ def admission_off() -> Iterator[None]:
         try:
             yield
         finally:
+            _restore(before)
+
+
+def _restore(before: str) -> None:
+    """Set the limit again, as soon as the kernel lets it.
+
+    It keeps counting the bandwidth of a thread that slept when it gave SCHED_DEADLINE up
+    (Linux 6.18), and refuses a limit below what it counts; the refused write makes it
+    count anew.
+    """
+    end = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
             _SYSCTL.write_text(before)
+            return
+        except OSError as exc:
+            if exc.errno != errno.EBUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.05)

@@ -81,6 +81,18 @@ def test_a_pinned_thread_is_refused_where_the_kernel_admits_by_root_domain(start
         admission.detect(kernel, cpus.online())
 
 
+def test_the_limit_is_set_again_although_former_deadline_threads_are_counted(start, kernel):
+    before = SYSCTL.read_text()
+    with rt_sysctl.admission_off():
+        pids = start(2 * len(cpus.online()), 'sleep', '60')
+        time.sleep(0.3)  # until they sleep
+        for pid in pids:
+            kernel.write(pid, attributes.of_reservation(
+                reservation.Reservation(900_000, 1_000_000, 1)))
+            kernel.write(pid, attributes.Attributes())
+    assert SYSCTL.read_text() == before
+
+
 def test_without_the_limit_the_ledger_admits(unlimited, kernel):
     assert admission.detect(kernel, cpus.online()) is admission.Admission.LEDGER
 

@@ -73,7 +73,7 @@ def missing() -> str | None:
     if not host.libvirt_driver('qemu'):
         return "needs Debian's libvirt-daemon-driver-qemu"
     for command, package in (('/usr/sbin/libvirtd', 'libvirt-daemon'),
-                             ('qemu-system-x86_64', 'qemu-system-x86'), ('gcc', 'gcc')):
+                             ('qemu-system-x86_64', 'qemu-system-x86'), ('ld', 'binutils')):
         if shutil.which(command) is None:
             return f"needs Debian's {package}"
     return None
@@ -91,7 +91,6 @@ def spinning_disk(directory: pathlib.Path) -> pathlib.Path:
 @contextlib.contextmanager
 def running(directory: pathlib.Path) -> Iterator[str]:
     """Run a libvirtd; yield its URI. At the end its machines are ended, too."""
-    made = _make_mount_points()
     groups = _make_groups()
     _prepare(directory)
     log = (directory / 'libvirtd.log').open('wb')
@@ -113,9 +112,6 @@ def running(directory: pathlib.Path) -> Iterator[str]:
         process.wait(20)
         log.close()
         _remove_groups(groups)
-        for path in made:
-            with contextlib.suppress(OSError):
-                path.rmdir()
 
 
 def _prepare(directory: pathlib.Path) -> None:
@@ -138,7 +134,11 @@ def _prepare(directory: pathlib.Path) -> None:
 def _script(directory: pathlib.Path) -> str:
     mounts = [(str(_ours(directory, path)), path) for path in DIRECTORIES]
     mounts += [(str(directory / name), f'/etc/{name}') for name in ('passwd', 'group')]
-    lines = ['set -e', *(shlex.join(('mount', '--bind', *pair)) for pair in mounts)]
+    # Not on the machine's own directories: removing a mount point would unmount what
+    # another libvirt has mounted there.
+    lines = ['set -e', 'mount -t tmpfs none /run', 'mount -t tmpfs none /var',
+             shlex.join(('mkdir', '-p', *DIRECTORIES))]
+    lines += [shlex.join(('mount', '--bind', *pair)) for pair in mounts]
     if host.has_hybrid_cgroups():
         lines.append(f'umount {host.UNIFIED}')
     lines.append(shlex.join(('exec', '/usr/sbin/libvirtd', '--pid-file',
@@ -148,15 +148,6 @@ def _script(directory: pathlib.Path) -> str:
 
 def _ours(directory: pathlib.Path, path: str) -> pathlib.Path:
     return directory / path.strip('/').replace('/', '-')
-
-
-def _make_mount_points() -> list[pathlib.Path]:
-    made = []
-    for path in map(pathlib.Path, DIRECTORIES):
-        if not path.exists():
-            path.mkdir()
-            made.append(path)
-    return made
 
 
 def _make_groups() -> list[pathlib.Path]:
@@ -176,9 +167,6 @@ def _make_groups() -> list[pathlib.Path]:
 
 def _remove_groups(groups: list[pathlib.Path]) -> None:
     for group in groups:
-        for below in sorted(group.rglob('*/'), reverse=True):
-            with contextlib.suppress(OSError):
-                below.rmdir()
         _wait(lambda group=group: _try_rmdir(group))
 
 
