@@ -30,6 +30,8 @@ _COSTS = {
         'each pCPU is a root domain of its own: the kernel admits there as well, and '
         'balances no normal tasks between them',
 }
+_CHOICE = ('-1 leaves admission to nova-rt alone and ends the throttling of real-time tasks, '
+           'root domains end the balancing of normal tasks between these pCPUs')
 _LEAST, _MOST = bandwidth.MIN_PERIOD_US, bandwidth.MAX_PERIOD_US
 
 
@@ -47,7 +49,10 @@ def _admission(scheduler: Scheduler, pcpus: frozenset[int], cap: int) -> Iterato
     try:
         detected = admission.detect(scheduler, pcpus)
     except errors.DeadlineError as exc:
-        yield finding.from_error('admission', exc)
+        row = finding.from_error('admission', exc)
+        if errors.NOT_PINNED in row.advice:
+            row = finding.wrong(row.check, row.found, f'{row.advice}; {_CHOICE}')
+        yield row
         return
     yield finding.good('admission', _COSTS[detected])
     admitted = detected.admitted(scheduler)

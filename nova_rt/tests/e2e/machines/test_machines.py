@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual machines have their reservation whenever they run, on the machine's own kernel."""
 
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -166,6 +168,44 @@ def test_a_refused_change_leaves_all_vcpus_and_the_domain_as_they_were(server, m
         web.host.change_reservation(web.instance, holding(50_000))
     assert web.scheduled() == RESERVED
     assert web.guest.get_xml_desc() == before
+
+
+def test_a_service_killed_before_the_resume_leaves_a_guest_that_has_not_run(
+        server, monkeypatch):
+    class KilledError(BaseException):
+        pass
+
+    def kill(number, held):
+        raise KilledError
+
+    web = server()
+    monkeypatch.setattr(web.host.reservations, 'apply', kill)
+    with pytest.raises(KilledError):
+        web.start()
+    assert state(web) == libvirt.VIR_DOMAIN_PAUSED
+    before = list(map(used_ns, web.threads))
+    time.sleep(0.5)
+    assert list(map(used_ns, web.threads)) == before
+    web.host = servers.start_driver()
+    assert web.scheduled() == RESERVED
+    assert state(web) == libvirt.VIR_DOMAIN_PAUSED
+
+
+def test_a_killed_qemu_keeps_nothing_and_the_next_start_has_the_reservation(server):
+    web = server()
+    web.start()
+    os.kill(int(_tgid(web.threads[0])), signal.SIGKILL)
+    end = time.monotonic() + 20
+    while web.guest.id != -1 and time.monotonic() < end:
+        time.sleep(0.05)
+    web.host.reservations.reconcile([(99, holding(30_000))])
+    web.start()
+    assert web.scheduled() == RESERVED
+
+
+def _tgid(thread):
+    status = pathlib.Path(f'/proc/{thread}/status').read_text()
+    return status.split('Tgid:')[1].split()[0]
 
 
 def test_drift_is_taken_back_when_the_service_starts(server):

@@ -34,6 +34,13 @@ def test_a_kernel_that_refuses_pinned_threads_is_wrong(proc, probed):
     assert row.verdict == finding.WRONG
     assert 'pinned to pCPU(s) 0, 1, 2, 3' in row.found
     assert row.advice.startswith('set kernel.sched_rt_runtime_us to -1, or ')
+    assert '; -1 leaves admission to nova-rt alone and ends' in row.advice
+
+
+def test_a_doctor_without_the_capability_is_advised_to_run_as_root(unlimited, probed):
+    kernel = probed(fake_scheduler.FakeScheduler(proc=unlimited))
+    kernel.capable = False
+    assert examine(kernel)['admission'].advice.endswith('run nova-rt-compute as root')
 
 
 def test_a_cap_over_what_the_fair_server_leaves_is_a_warning(unlimited, probed):
