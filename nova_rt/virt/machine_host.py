@@ -39,6 +39,9 @@ class MachineHost(host.Host):
         self.empty = empty
         self._scheduler = scheduler
         self._threads_of = threads_of
+        # By domain, the threads that were set last. Only read: an id may be another
+        # domain's by now.
+        self._set: dict[int, Sequence[int]] = {}
 
     @property
     def dialect(self) -> str:
@@ -59,6 +62,7 @@ class MachineHost(host.Host):
             LOG.info('Applied %d µs every %d µs on pCPUs %s to the vCPUs of domain %d',
                      holding.reservation.runtime_us, holding.reservation.period_us,
                      sorted(holding.pcpus), number)
+        self._set[number] = vcpus
 
     def _check_name(self, thread: int) -> None:
         """Refuse a thread that is no vCPU: ids are those of QEMU's pid namespace."""
@@ -78,14 +82,31 @@ class MachineHost(host.Host):
         """See base class; nothing is left."""
 
     def reconcile(self, running: Iterable[tuple[int, ledger.Holding]]) -> None:
-        """See base class."""
+        """See base class; QEMU is asked only where something differs.
+
+        One that does not answer must not keep the others waiting every minute.
+        """
+        running = list(running)
+        self._set = {number: self._set[number] for number, _ in running
+                     if number in self._set}
         for number, holding in running:
             try:
-                self.apply(number, holding)
+                if not self._is_in_place(number, holding):
+                    self.apply(number, holding)
             except ProcessLookupError:
                 LOG.debug('The virtual machine of domain %d has just ended.', number)
             except errors.DeadlineError as exc:
                 LOG.error('A running virtual machine is without its reservation: %s', exc)
+
+    def _is_in_place(self, number: int, holding: ledger.Holding) -> bool:
+        vcpus = self._set.get(number)
+        if vcpus is None:
+            return False
+        try:
+            return (threads.present(self._scheduler, vcpus)
+                    == threads.wanted(vcpus, holding))
+        except (ProcessLookupError, errors.DeadlineError):
+            return False
 
     def survey(self, running: Mapping[str, int]) -> drifts.Kernel:
         """See base class; a thread that is not pinned has nothing on any pCPU."""

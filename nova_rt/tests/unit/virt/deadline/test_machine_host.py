@@ -75,6 +75,35 @@ def test_one_machine_that_cannot_have_its_reservation_does_not_stop_the_others(
     assert 'QEMU is silent.' in caplog.text
 
 
+def test_qemu_is_asked_again_only_where_something_differs(host, kernel, domains):
+    domains[3] = kernel.start(2)
+    host.apply(3, holding(40_000, 0, 1))
+    domains[3] = errors.DeadlineError('QEMU is silent.')
+    host.reconcile([(3, holding(40_000, 0, 1))])
+    domains[3], old = kernel.start(2), kernel.writes.copy()
+    host.reconcile([(3, holding(40_000, 0, 1))])
+    assert kernel.writes == old, 'the domain was asked for its threads'
+    host.reconcile([(3, holding(20_000, 0, 1))])
+    assert {thread for thread, _ in kernel.writes[len(old):]} == set(domains[3])
+
+
+def test_a_domain_that_ended_is_asked_for_again(host, kernel, domains):
+    domains[3] = kernel.start(1)
+    host.apply(3, holding(40_000, 2))
+    kernel.end(*domains[3])
+    domains[3] = kernel.start(1)
+    host.reconcile([(3, holding(40_000, 2))])
+    assert kernel.bandwidths() == [0, 0, NEED, 0]
+
+
+def test_a_silent_qemu_whose_vcpus_are_right_is_no_error(host, kernel, domains, caplog):
+    domains[3] = kernel.start(1)
+    host.apply(3, holding(40_000, 2))
+    domains[3] = errors.DeadlineError('QEMU is silent.')
+    host.reconcile([(3, holding(40_000, 2))])
+    assert 'silent' not in caplog.text
+
+
 def test_a_survey_finds_what_the_vcpus_have(host, kernel, domains):
     domains.update({3: kernel.start(2), 4: kernel.start(1),
                     5: errors.DeadlineError('QEMU is silent.')})
