@@ -13,8 +13,9 @@ COMPUTE_OPTS = [
         help="""
 Whether this host offers real-time CPU reservations. If false, the host
 advertises a share of 0 and no server with a reservation is placed on it. If
-true on a kernel that has no real-time control groups, nova-rt-compute refuses
-to start. Read by nova-rt-compute.
+true on a kernel that cannot hold them (for containers, one without real-time
+control groups; for virtual machines, one that refuses SCHED_DEADLINE to pinned
+threads), nova-rt-compute refuses to start. Read by nova-rt-compute.
 """),
     cfg.StrOpt(
         'placement_policy', default=fitting.DEFAULT,
@@ -82,4 +83,4 @@ def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
 def _group() -> cfg.OptGroup:
     return cfg.OptGroup(
         GROUP, title='Real-time CPU reservations',
-        help='Real-time CPU reservations for containers (nova-rt).')
+        help='Real-time CPU reservations (nova-rt).')

@@ -22,11 +22,12 @@ from nova_rt.instance import holdings
 from nova_rt.virt import containers
 from nova_rt.virt import host as virt_host
 from nova_rt.virt.cgroup import errors as cgroup_errors
+from nova_rt.virt.deadline import errors as deadline_errors
 
 LOG = logging.getLogger(__name__)
 
 _NOT_HEALED = (exception.NovaException, report.Retry, cgroup_errors.CgroupError,
-               ProcessLookupError)
+               deadline_errors.DeadlineError, ProcessLookupError)
 
 
 class Auditor:
@@ -39,7 +40,7 @@ class Auditor:
 
     def __init__(
             self, context: nova_context.RequestContext,
-            node: objects.ComputeNode, reservations: virt_host.ReservationHost,
+            node: objects.ComputeNode, reservations: virt_host.Host,
             running: Callable[[], Mapping[str, containers.Container]]) -> None:
         self._context = context
         self._placement = allocations.PlacementClient(context)

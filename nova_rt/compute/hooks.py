@@ -126,6 +126,18 @@ EXPECTED = {
         'block_device_info mdevs accel_info share_info old_guest',
     'nova.virt.libvirt.driver:LibvirtDriver._create_guest':
         'self context xml instance power_on pause post_xml_callback',
+    'nova.virt.libvirt.driver:LibvirtDriver._resume_guest_after_snapshot':
+        'self context live_snapshot original_power_state instance guest',
+    'nova.virt.libvirt.driver:LibvirtDriver.check_can_live_migrate_source':
+        'self context instance dest_check_data block_device_info',
+    'nova.virt.libvirt.guest:Guest.launch':
+        'self pause',
+    'nova.virt.libvirt.guest:Guest.resume':
+        'self',
+    'nova.virt.libvirt.guest:Guest.save_memory_state':
+        'self',
+    'nova.virt.libvirt.host:Host.get_connection':
+        'self',
     'nova.virt.libvirt.driver:LibvirtDriver._soft_reboot':
         'self instance',
     'nova.virt.libvirt.driver:LibvirtDriver._clean_shutdown':

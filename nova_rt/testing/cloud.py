@@ -34,6 +34,7 @@ from nova_rt.testing import cases
 from nova_rt.testing import fake_driver
 from nova_rt.testing import nova33
 from nova_rt.testing.fake_driver import FakeContainerDriver
+from nova_rt.testing.fake_machine_driver import FakeMachineDriver
 
 Body = dict[str, Any]
 _T = TypeVar('_T')
@@ -60,15 +61,17 @@ class _ReservationServices(cases.ReservationTestCase):
             group='filter_scheduler')
         for target, name, value in (
                 (fake, 'FakeContainerDriver', FakeContainerDriver),
+                (fake, 'FakeMachineDriver', FakeMachineDriver),
                 (resource_tracker, 'claims', claims)):
             self.useFixture(fixtures.MockPatchObject(
                 target, name, value, create=True))
         self.useFixture(fixtures.MockPatchObject(
             service, 'SERVICE_MANAGERS', dict(service.SERVICE_MANAGERS, **{
                 'nova-compute': hooks.MANAGER})))
-        for of_all_hosts in ('kernels', 'capacities', '_copies'):
-            self.useFixture(fixtures.MockPatchObject(
-                FakeContainerDriver, of_all_hosts, {}))
+        for driver, of_all_hosts in (
+                (FakeContainerDriver, 'kernels'), (FakeContainerDriver, 'capacities'),
+                (FakeContainerDriver, '_copies'), (FakeMachineDriver, 'hypervisors')):
+            self.useFixture(fixtures.MockPatchObject(driver, of_all_hosts, {}))
         # As each scheduler process has its own.
         self.useFixture(fixtures.MockPatchObject(
             request_filter, 'ALL_REQUEST_FILTERS',

@@ -77,17 +77,19 @@ class FakeContainerDriver(fake.FakeDriver):
 
     kernel: fake_kernel.FakeKernel
     # The manager asks for it before init_host.
-    reservations = virt_host.ReservationHost(None, shares.HostShares.empty(()))
+    reservations: virt_host.Host = virt_host.ReservationHost(None, shares.HostShares.empty(()))
 
     def init_host(self, host: str) -> None:
         super().init_host(host)
-        capacity = self.capacities.get(host, (CAP,) * PCPUS)
+        self._open(host, self.capacities.get(host, (CAP,) * PCPUS))
+        self._reconcile()
+
+    def _open(self, host: str, capacity: tuple[int, ...]) -> None:
         self.kernel = self.kernels.setdefault(
             host, fake_kernel.FakeKernel(len(capacity), multi=True))
         self.reservations = virt_host.ReservationHost(
             detect.detect(self.kernel, len(capacity)),
             shares.HostShares.empty(capacity))
-        self._reconcile()
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
         self._reconcile()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The containers that libvirt runs on this machine."""
+"""The containers and virtual machines that libvirt runs on this machine."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from oslo_log import log as logging
 from nova_rt import errors
 from nova_rt import ledger
 from nova_rt.virt import domain_xml
+from nova_rt.virt import kinds
 
 LOG = logging.getLogger(__name__)
 
@@ -23,9 +24,9 @@ class UnreachableError(errors.NovaRTError):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Container:
-    """A running container.
+    """A running container, or a virtual machine.
 
-    :ivar pid: the process of its controller
+    :ivar pid: libvirt's id of it, which is a container's controller
     :ivar copy: what its domain's metadata say that it holds
     """
 
@@ -34,11 +35,11 @@ class Container:
 
 
 def running(conf: cfg.ConfigOpts) -> Mapping[str, Container]:
-    """Return the running containers, by server.
+    """Return the running containers or virtual machines, by server.
 
     :raises UnreachableError: if libvirt does not answer
     """
-    uri = conf.libvirt.connection_uri or 'lxc:///'
+    uri = kinds.uri(conf)
     try:
         connection = libvirt.openReadOnly(uri)
         try:

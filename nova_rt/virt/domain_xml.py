@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reservation adds to a container's libvirt domain.
+"""What a reservation adds to a libvirt domain.
 
 The domain's metadata is a copy of what Nova's instance says, so that a budget
 can be applied at every start, even one that Nova did not ask for.
@@ -7,6 +7,7 @@ can be applied at every start, even one that Nova did not ask for.
 
 from lxml import etree
 
+from nova_rt import errors
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt.virt.rt_init import program
@@ -14,6 +15,10 @@ from nova_rt.virt.rt_init import program
 NAMESPACE = 'urn:nova-rt:reservation:1'
 PREFIX = 'rt'
 _TAG = f'{{{NAMESPACE}}}reservation'
+
+
+class ContradictionError(errors.NovaRTError):
+    """A domain cannot have a reservation with what else it has; says what to change."""
 
 
 def with_reservation(xml: str, holding: ledger.Holding, rt_init: str,
@@ -31,6 +36,35 @@ def with_reservation(xml: str, holding: ledger.Holding, rt_init: str,
     _confine(domain, holding.pcpus)
     _wrap_init(domain, policy)
     _bind(domain, rt_init)
+    _describe(domain, holding)
+    return _text(domain)
+
+
+def with_pinned_vcpus(xml: str, holding: ledger.Holding) -> str:
+    """Return a virtual machine's domain whose vCPUs are pinned to its pCPUs.
+
+    What they have there is nova-rt's to set: libvirt knows SCHED_FIFO and SCHED_RR
+    only. QEMU's other threads stay where Nova puts them.
+
+    :param xml: a QEMU domain as Nova writes it
+    :raises ContradictionError: if Nova has given the vCPUs pCPUs or a policy itself, or
+        their number is not the reservation's
+    """
+    domain = etree.fromstring(xml)
+    vcpus = int(_child(domain, 'vcpu').text or 0)
+    if vcpus != len(holding.pcpus):
+        raise ContradictionError(
+            f'The virtual machine has {vcpus} vCPU(s), but its reservation has '
+            f'{len(holding.pcpus)} pCPU(s): resize or migrate the server.')
+    tune = _child(domain, 'cputune')
+    if tune.find('vcpupin') is not None or tune.find('vcpusched') is not None:
+        raise ContradictionError(
+            'A virtual machine with a reservation cannot have CPUs pinned by Nova, a NUMA '
+            'topology or hw:cpu_realtime as well: remove hw:cpu_policy, hw:numa_nodes, '
+            'hw:mem_page_size and hw:cpu_realtime from the flavor, and their hw_ '
+            'properties from the image.')
+    for number, pcpu in enumerate(sorted(holding.pcpus)):
+        etree.SubElement(tune, 'vcpupin', vcpu=str(number), cpuset=str(pcpu))
     _describe(domain, holding)
     return _text(domain)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives containers what their libvirt domains say that they hold."""
+"""Gives servers what their libvirt domains say that they hold."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from nova_rt import ledger
 from nova_rt.virt import domain_xml
 from nova_rt.virt import host
 from nova_rt.virt.cgroup import errors
+from nova_rt.virt.deadline import errors as deadline_errors
 
 LOG = logging.getLogger(__name__)
 
-_NOT_APPLIED = (errors.CgroupError, ProcessLookupError, host.UnavailableError)
+_NOT_APPLIED = (errors.CgroupError, deadline_errors.DeadlineError,
+                ProcessLookupError, host.UnavailableError)
 
 
 class DomainReservations:
@@ -31,34 +33,35 @@ class DomainReservations:
     """
 
     def __init__(self, connection: libvirt_host.Host,
-                 reservations: host.ReservationHost) -> None:
+                 reservations: host.Host) -> None:
         self._connection = connection
         self._reservations = reservations
         # What a domain says is read and applied, or changed and applied.
         self._lock = threading.Lock()
 
     def reconcile(self) -> None:
-        """Make the kernel hold what the running containers hold, no more."""
+        """Make the kernel hold what the running servers hold, no more."""
         with self._lock:
             self._reservations.reconcile([
                 (guest.id, holding) for guest in self._connection.list_guests()
                 if (holding := holding_in(guest)) is not None])
 
     def apply(self, instance: objects.Instance) -> None:
-        """Apply the reservation of a container that Nova has just started.
+        """Apply the reservation of a server that Nova has just started.
 
         :raises InstanceDeployFailure: if it cannot be applied
         """
         guest = self._connection.get_guest(instance)
         try:
-            self._apply(guest)
+            with self._lock:
+                self._apply(guest)
         except _NOT_APPLIED as exc:
-            LOG.error('No reservation for the container: %s', exc,
+            LOG.error('No reservation for the server: %s', exc,
                       instance=instance)
             raise exception.InstanceDeployFailure(reason=str(exc)) from None
 
     def apply_after_event(self, event: virtevent.LifecycleEvent) -> None:
-        """Apply the reservation of a container that started, by itself or not.
+        """Apply the reservation of a server that started, by itself or not.
 
         One that cannot have it is logged.
         """
@@ -68,7 +71,7 @@ class DomainReservations:
             with self._lock:
                 self._apply(guest)
         except (exception.InstanceNotFound, *_NOT_APPLIED) as exc:
-            LOG.warning('The container %s has started without its '
+            LOG.warning('The server %s has started without its '
                         'reservation: %s', event.uuid, exc)
 
     def _apply(self, guest: libvirt_guest.Guest) -> None:
@@ -77,7 +80,7 @@ class DomainReservations:
             self._reservations.apply(guest.id, holding)
 
     def change(self, instance: objects.Instance, holding: ledger.Holding) -> None:
-        """Give a container another budget, whether it runs or not.
+        """Give a server another budget, whether it runs or not.
 
         :param holding: on the pCPUs that it has
         :raises ResizeError: if it cannot have it; it has then what it had, or, if
@@ -94,7 +97,7 @@ class DomainReservations:
                 raise exception.ResizeError(reason=str(exc)) from None
 
     def _change(self, guest: libvirt_guest.Guest, holding: ledger.Holding) -> None:
-        """Change a container's budget and its domain's metadata, or neither."""
+        """Change a server's budget and its domain's metadata, or neither."""
         before = holding_in(guest)
         runs = guest.id > 0
         if runs:
@@ -115,10 +118,10 @@ class DomainReservations:
         return self._reservations.group_of(guest.id) if guest.id > 0 else None
 
     def take_back(self, group: str | None) -> None:
-        """Take back what is left of an ended container's budget.
+        """Take back what is left of an ended server's budget.
 
         :param group: the one that it had; None, if that is not known, for all
-            that no running container needs
+            that no running server needs
         """
         if group is None:
             self._reservations.take_back_all()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libvirt driver for containers with reservations."""
+"""The libvirt driver for containers and virtual machines with reservations."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.compute import provider_tree as nova_provider_tree
+from nova.compute import vm_states
 from nova.virt import event as virtevent
 from nova.virt.libvirt import driver
 from nova.virt.libvirt import guest as libvirt_guest
@@ -22,6 +23,8 @@ from nova_rt.instance import holdings
 from nova_rt.virt import domain_xml
 from nova_rt.virt import domains
 from nova_rt.virt import inventory
+from nova_rt.virt import kinds
+from nova_rt.virt import machine_start
 from nova_rt.virt import prerequisites
 from nova_rt.virt import root_disk
 from nova_rt.virt import this_host
@@ -33,7 +36,7 @@ CONF = cfg.CONF
 
 
 class RTLibvirtDriver(driver.LibvirtDriver):
-    """Nova's libvirt driver; gives containers their reservations.
+    """Nova's libvirt driver; gives servers their reservations.
 
     :ivar reservations: the host as the kernel holds it; what the resource
         tracker and the audit ask
@@ -44,14 +47,15 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         super().__init__(virtapi, read_only)
         if CONF.rt.hcbs_scheduler_available:
             prerequisites.check(CONF)
-        self.reservations = this_host.from_options(CONF)
+        self.reservations = this_host.from_options(
+            CONF, lambda: self._host.get_connection())
         self._domains = domains.DomainReservations(self._host, self.reservations)
         if CONF.libvirt.virt_type == 'lxc':
             self.vif_driver = vif.ContainerVIFDriver(self._host)
 
     def init_host(self, host: str) -> None:
-        """See base class; the kernel then holds what the containers hold."""
-        if CONF.rt.hcbs_scheduler_available:
+        """See base class; the kernel then holds what the servers hold."""
+        if CONF.rt.hcbs_scheduler_available and not _runs_machines():
             prerequisites.install_rt_init(CONF)
         super().init_host(host)
         self._domains.reconcile()
@@ -70,7 +74,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
 
     def change_reservation(self, instance: objects.Instance,
                            holding: ledger.Holding) -> None:
-        """Give a server's container another budget, whether it runs or not.
+        """Give a server another budget, whether it runs or not.
 
         :param holding: on the pCPUs that it has
         :raises ResizeError: if it cannot have it; it has then what it had, or, if
@@ -84,6 +88,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         holding = holdings.holding_on(instance, CONF.host)
         if holding is None:
             return xml
+        if _runs_machines():
+            return machine_start.domain(xml, holding, instance)
         return domain_xml.with_reservation(
             xml, holding, str(program.on_host(CONF.instances_path)),
             reservation.init_policy(instance.flavor.extra_specs))
@@ -93,23 +99,50 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             instance: objects.Instance, power_on: bool = True,
             pause: bool = False, post_xml_callback: Any = None,
             ) -> libvirt_guest.Guest:
-        """See base class; a container without its reservation is ended.
+        """See base class; a server without its reservation is ended.
 
-        Its init waits for the reservation, so it would wait for ever.
+        A container's init waits for the reservation, so it would wait for ever. A
+        virtual machine is resumed only when it has it.
 
         :raises InstanceDeployFailure: then; Nova cleans up and tries the next
             host
         """
+        starts = power_on or pause
+        waits = starts and machine_start.must_wait(xml)
         guest = super()._create_guest(
-            context, xml, instance, power_on=power_on, pause=pause,
+            context, xml, instance, power_on=power_on, pause=pause or waits,
             post_xml_callback=post_xml_callback)
-        if power_on or pause:
+        if starts:
             try:
                 self._domains.apply(instance)
-            except exception.InstanceDeployFailure:
-                self._destroy(instance)
+                if waits and not pause:
+                    guest.resume()
+            except (exception.InstanceDeployFailure, driver.libvirt.libvirtError):
+                self._end_unreserved(instance, guest, waits)
                 raise
         return guest
+
+    def _end_unreserved(self, instance: objects.Instance,
+                        guest: libvirt_guest.Guest, waits: bool) -> None:
+        """End a server that cannot have its reservation; a suspended one is kept.
+
+        It has been started from its saved memory, but has not run.
+
+        :param waits: whether it is a virtual machine
+        """
+        if waits and instance.vm_state == vm_states.SUSPENDED:
+            guest.save_memory_state()
+        else:
+            self._destroy(instance)
+
+    def _resume_guest_after_snapshot(
+            self, context: nova_context.RequestContext, live_snapshot: bool,
+            original_power_state: int, instance: objects.Instance,
+            guest: libvirt_guest.Guest) -> None:
+        """See base class; a virtual machine waits for its reservation here, too."""
+        super()._resume_guest_after_snapshot(
+            context, live_snapshot, original_power_state, instance,
+            machine_start.WaitingGuest(guest, instance, self._domains))
 
     def _destroy(self, instance: objects.Instance) -> None:
         """See base class; then nothing is left of the container's budget.
@@ -135,12 +168,14 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         super().emit_event(event)
 
     def _soft_reboot(self, instance: objects.Instance) -> bool:
-        """Shut a container down, and leave its start to a hard reboot.
+        """Shut a server down, and leave its start to a hard reboot.
 
-        Nova would start the domain again at once, without its root, which is
-        mounted for each start: there would be no init in it.
+        Nova would start the domain again at once: a container without its root,
+        which is mounted for each start, and a virtual machine without its
+        reservation.
         """
-        if CONF.libvirt.virt_type != 'lxc':
+        if (CONF.libvirt.virt_type != 'lxc'
+                and holdings.holding_of(instance) is None):
             return super()._soft_reboot(instance)
         self._clean_shutdown(
             instance, CONF.libvirt.wait_soft_reboot_seconds, retry_interval=1)
@@ -159,6 +194,20 @@ class RTLibvirtDriver(driver.LibvirtDriver):
                 dev, guest, instance_uuid, device_name)
         return self._detach_sync(dev, guest, instance_uuid, device_name,
                                  persistent=False, live=True)
+
+    def check_can_live_migrate_source(
+            self, context: nova_context.RequestContext, instance: objects.Instance,
+            dest_check_data: Any, block_device_info: Any = None) -> Any:
+        """See base class; a server with a reservation stays.
+
+        :raises MigrationPreCheckError: then; Nova leaves it as it is
+        """
+        if holdings.holding_of(instance) is not None:
+            raise exception.MigrationPreCheckError(
+                reason='a server with a reservation cannot be migrated live: '
+                       'migrate it cold.')
+        return super().check_can_live_migrate_source(
+            context, instance, dest_check_data, block_device_info)
 
     def migrate_disk_and_power_off(
             self, context: nova_context.RequestContext, instance: objects.Instance,
@@ -183,3 +232,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
     def _has_root_disk(self, block_device_info: Any) -> bool:
         return (CONF.libvirt.virt_type == 'lxc'
                 and not self._is_booted_from_volume(block_device_info))
+
+
+def _runs_machines() -> bool:
+    return kinds.of(CONF) is kinds.Kind.MACHINE

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reservations of one host, as its kernel holds them."""
 
+import abc
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -26,7 +27,57 @@ class UnavailableError(errors.NovaRTError):
     """The host cannot offer reservations; the message says what to do."""
 
 
-class ReservationHost:
+class Host(abc.ABC):
+    """Applies reservations to the servers on a host, and takes them back.
+
+    :ivar empty: the host's pCPUs without any reservation
+    """
+
+    empty: shares.HostShares
+
+    @property
+    @abc.abstractmethod
+    def dialect(self) -> str:
+        """The name of the kernel's dialect, ``none`` without one."""
+
+    @abc.abstractmethod
+    def apply(self, number: int, holding: ledger.Holding) -> None:
+        """Give a server its reservation, if it does not have it already.
+
+        :param number: libvirt's id of the server's domain
+        :raises NovaRTError: if it cannot have it
+        :raises ProcessLookupError: if it has ended
+        """
+
+    @abc.abstractmethod
+    def reconcile(self, running: Iterable[tuple[int, ledger.Holding]]) -> None:
+        """Make the kernel hold what the running servers hold, no more.
+
+        :param running: libvirt's id and holding of each; one that cannot be
+            applied is logged, the others are not affected
+        """
+
+    @abc.abstractmethod
+    def survey(self, running: Mapping[str, int]) -> drifts.Kernel | None:
+        """Return what the kernel holds, None if nothing is offered here.
+
+        :param running: by server, libvirt's id of its domain
+        """
+
+    @abc.abstractmethod
+    def group_of(self, number: int) -> str | None:
+        """Return a running server's control group, None if that is not needed."""
+
+    @abc.abstractmethod
+    def take_back(self, group: str) -> None:
+        """Take back what is left of a server that has ended."""
+
+    @abc.abstractmethod
+    def take_back_all(self) -> None:
+        """Take back what no running server needs."""
+
+
+class ReservationHost(Host):
     """Applies reservations to containers and takes them back.
 
     :func:`nova_rt.virt.this_host.from_options` returns that of this machine.

@@ -1,22 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must be in place before containers are offered reservations."""
+"""What must be in place before servers are offered reservations."""
+
+import importlib.util
 
 from oslo_config import cfg
 
 from nova_rt.virt import host
+from nova_rt.virt import kinds
 from nova_rt.virt.rt_init import program
 
 
 def check(conf: cfg.ConfigOpts) -> None:
-    """Refuse options, or an installation, with which no container could start.
+    """Refuse options, or an installation, with which no server could start.
 
     :raises UnavailableError: with what to change
     """
-    if conf.libvirt.virt_type != 'lxc':
+    kind = kinds.BY_VIRT_TYPE.get(conf.libvirt.virt_type)
+    if kind is None:
         raise host.UnavailableError(
-            f'[libvirt] virt_type is {conf.libvirt.virt_type}, but only '
-            'containers (lxc) can have reservations: set it to lxc, or '
-            '[rt] hcbs_scheduler_available=false.')
+            f'[libvirt] virt_type is {conf.libvirt.virt_type}, but only containers (lxc) '
+            'and virtual machines (kvm, qemu) can have reservations: set it to one of '
+            'these, or [rt] hcbs_scheduler_available=false.')
+    if kind is kinds.Kind.CONTAINER:
+        _check_containers(conf)
+    elif importlib.util.find_spec('libvirt_qemu') is None:
+        raise host.UnavailableError(
+            'The Python module libvirt_qemu is missing: install libvirt-python with '
+            "libvirt's development files at hand, or Debian's python3-libvirt.")
+
+
+def _check_containers(conf: cfg.ConfigOpts) -> None:
     if conf.libvirt.uid_maps or conf.libvirt.gid_maps:
         raise host.UnavailableError(
             '[libvirt] uid_maps and gid_maps put containers into user '

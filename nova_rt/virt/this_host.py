@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens and examines this machine, by its options and its kernel."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from oslo_config import cfg
 from oslo_log import log as logging
 
@@ -10,6 +15,8 @@ from nova_rt import wording
 from nova_rt.virt import container_groups
 from nova_rt.virt import cpus
 from nova_rt.virt import host
+from nova_rt.virt import kinds
+from nova_rt.virt import machine_host
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup import tree
@@ -17,14 +24,24 @@ from nova_rt.virt.cgroup.dialect import Dialect
 from nova_rt.virt.cgroup.doctor import examination
 from nova_rt.virt.cgroup.doctor import finding
 from nova_rt.virt.cgroup.doctor import machine
+from nova_rt.virt.deadline import admission
+from nova_rt.virt.deadline import errors as deadline_errors
+from nova_rt.virt.deadline import findings as deadline_findings
+from nova_rt.virt.deadline import scheduler
+
+if TYPE_CHECKING:
+    import libvirt
 
 LOG = logging.getLogger(__name__)
 
 
-def from_options(conf: cfg.ConfigOpts) -> host.ReservationHost:
+def from_options(conf: cfg.ConfigOpts,
+                 connect: Callable[[], libvirt.virConnect] | None = None) -> host.Host:
     """Return this machine, ready to hold reservations if it is to.
 
     :param conf: with group ``[rt]`` registered
+    :param connect: returns a connection to the libvirt of virtual machines; a new one
+        by default
     :raises UnavailableError: if reservations are to be offered but cannot be
     """
     count = 1 + max(cpus.present())
@@ -33,6 +50,8 @@ def from_options(conf: cfg.ConfigOpts) -> host.ReservationHost:
                  '[rt] hcbs_scheduler_available.')
         return host.ReservationHost(None, shares.HostShares.empty((0,) * count))
     usable = _usable_pcpus(conf.rt.cpu_set, cpus.online())
+    if kinds.of(conf) is kinds.Kind.MACHINE:
+        return _for_machines(conf, usable, count, connect)
     dialect, admitted = _detect(count)
     capacity = min(bandwidth.fraction_to_bandwidth(conf.rt.cap), admitted)
     LOG.info('Dialect %s, up to %s of each of the pCPUs %s; %s.',
@@ -49,19 +68,65 @@ def examine(conf: cfg.ConfigOpts) -> list[finding.Finding]:
     :param conf: with group ``[rt]`` registered
     """
     online = cpus.online()
-    findings = examination.examine(machine.Machine(
-        tree.CgroupTree.find(), cpus.present(), online,
-        bandwidth.fraction_to_bandwidth(conf.rt.cap),
-        container_groups.MACHINE_GROUPS))
+    usable = online
+    wrong: list[finding.Finding] = []
     try:
-        _usable_pcpus(conf.rt.cpu_set, online)
+        usable = _usable_pcpus(conf.rt.cpu_set, online)
     except host.UnavailableError as exc:
-        findings.append(finding.from_error('options', exc))
+        wrong.append(finding.from_error('options', exc))
+    if kinds.of(conf) is kinds.Kind.MACHINE:
+        findings = _examine_for_machines(conf, usable)
+    else:
+        findings = examination.examine(machine.Machine(
+            tree.CgroupTree.find(), cpus.present(), online,
+            bandwidth.fraction_to_bandwidth(conf.rt.cap),
+            container_groups.MACHINE_GROUPS))
+    findings += wrong
     if not conf.rt.hcbs_scheduler_available:
         findings.append(finding.warning(
             'options', 'this host offers no reservations',
             'set [rt] hcbs_scheduler_available=true'))
     return findings
+
+
+def _for_machines(conf: cfg.ConfigOpts, usable: frozenset[int], count: int,
+                  connect: Callable[[], libvirt.virConnect] | None) -> host.Host:
+    """Return this machine, ready to hold the reservations of virtual machines.
+
+    :raises UnavailableError: if its kernel does not admit them
+    """
+    # Not at the top: a host for containers needs only libvirt's other driver.
+    from nova_rt.virt import machines
+
+    try:
+        kernel = scheduler.Scheduler()
+        detected = admission.detect(kernel, usable)
+    except deadline_errors.DeadlineError as exc:
+        raise host.UnavailableError(str(exc)) from None
+    capacity = min(bandwidth.fraction_to_bandwidth(conf.rt.cap),
+                   detected.admitted(kernel))
+    if capacity <= 0:
+        raise host.UnavailableError(
+            'The kernel admits no reservation beside its fair server '
+            '(kernel.sched_rt_runtime_us): set it to -1 or 950000.')
+    LOG.info('Dialect %s, up to %s of each of the pCPUs %s, admitted by the %s; %s.',
+             machine_host.DIALECT, bandwidth.percent(capacity), sorted(usable),
+             detected.value, deadline_findings.GUARANTEE)
+    return machine_host.MachineHost(kernel, shares.HostShares.empty(
+        [capacity if pcpu in usable else 0 for pcpu in range(count)]),
+        machines.Machines(connect or (lambda: machines.connect(kinds.uri(conf)))).threads_of)
+
+
+def _examine_for_machines(conf: cfg.ConfigOpts,
+                          usable: frozenset[int]) -> list[finding.Finding]:
+    """Return what keeps this machine from holding those of virtual machines."""
+    try:
+        kernel = scheduler.Scheduler()
+    except deadline_errors.UnsupportedError as exc:
+        return [finding.from_error('dialect', exc)]
+    return [*deadline_findings.examine(
+                kernel, usable, bandwidth.fraction_to_bandwidth(conf.rt.cap)),
+            examination.pcpus(cpus.present(), cpus.online())]
 
 
 def _detect(count: int) -> tuple[Dialect, int]:

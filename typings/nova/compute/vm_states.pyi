@@ -3,6 +3,7 @@ ACTIVE: str
 BUILDING: str
 RESCUED: str
 RESIZED: str
+SUSPENDED: str
 STOPPED: str
 
 def allow_resource_removal(vm_state: str, task_state: str | None = ...) -> bool: ...

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import importlib.util
 import types
 
 import pytest
@@ -26,13 +27,25 @@ def test_containers_without_user_namespaces_may_be_offered_reservations():
 
 
 @pytest.mark.parametrize(('libvirt', 'advice'), [
-    ({'virt_type': 'kvm'}, 'virt_type is kvm, .*: set it to lxc'),
+    ({'virt_type': 'parallels'}, 'virt_type is parallels, .*: set it to one of these'),
     ({'uid_maps': ['0:1000:1']}, 'remove them'),
     ({'gid_maps': ['0:1000:1']}, 'remove them')])
 def test_an_option_that_forbids_reservations_is_an_error_with_advice(
         libvirt, advice):
     with pytest.raises(host.UnavailableError, match=advice):
         prerequisites.check(options(**libvirt))
+
+
+@pytest.mark.parametrize('virt_type', ['kvm', 'qemu'])
+def test_virtual_machines_may_be_offered_reservations_without_rt_init(built, virt_type):
+    built.unlink()
+    prerequisites.check(options(virt_type=virt_type))
+
+
+def test_a_libvirt_python_without_qemu_is_an_error_with_advice(monkeypatch):
+    monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None)
+    with pytest.raises(host.UnavailableError, match='libvirt_qemu is missing: install'):
+        prerequisites.check(options(virt_type='kvm'))
 
 
 def test_an_installation_without_rt_init_is_an_error_with_advice(built):

@@ -36,7 +36,7 @@ def examine(machine: Machine) -> list[Finding]:
     if dialect is not None:
         for check in _CHECKS:
             findings += check(machine, dialect)
-    findings.append(_pcpus(machine))
+    findings.append(pcpus(machine.present, machine.online))
     return findings
 
 
@@ -118,14 +118,14 @@ def _fair_server(machine: Machine, dialect: Dialect) -> Iterator[Finding]:
             'fair server', f'it holds {held} of each pCPU for normal tasks')
 
 
-def _pcpus(machine: Machine) -> Finding:
+def pcpus(present: frozenset[int], online: frozenset[int]) -> Finding:
     """Check that all pCPUs are online."""
-    offline = machine.present - machine.online
+    offline = present - online
     if not offline:
-        return finding.good('pCPUs', f'all {len(machine.present)} are online')
+        return finding.good('pCPUs', f'all {len(present)} are online')
     names = ', '.join(map(str, sorted(offline)))
     return finding.warning(
-        'pCPUs', f'{len(machine.online)} of {len(machine.present)} are online; '
+        'pCPUs', f'{len(online)} of {len(present)} are online; '
         f'{names} can hold nothing',
         'write 1 to /sys/devices/system/cpu/cpuN/online, and restart '
         'nova-rt-compute')

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stand-in for libvirt's virtual machines, over the stand-in for the scheduler.
+
+A test case of :mod:`nova_rt.testing.cloud` uses it with
+``compute_driver = 'fake.FakeMachineDriver'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import itertools
+from typing import ClassVar
+
+from nova import exception
+from nova import objects
+
+from nova_rt import ledger
+from nova_rt import shares
+from nova_rt.instance import holdings
+from nova_rt.testing import fake_driver
+from nova_rt.testing import fake_scheduler
+from nova_rt.virt import containers
+from nova_rt.virt import machine_host
+from nova_rt.virt.deadline import errors
+
+_numbers = itertools.count(1)
+
+
+class FakeHypervisor(fake_scheduler.FakeScheduler):
+    """A scheduler, and the virtual machines whose vCPUs it runs.
+
+    :ivar domains: by libvirt's id, the server and the threads of its vCPUs
+    :ivar resumed: server and bandwidth of each vCPU, whenever one was resumed
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.domains: dict[int, tuple[str, tuple[int, ...]]] = {}
+        self.resumed: list[tuple[str, list[int]]] = []
+
+    def create(self, server: str, vcpus: int) -> int:
+        """Start a server's virtual machine, paused; return libvirt's id."""
+        number = next(_numbers)
+        self.domains[number] = (server, self.start(vcpus))
+        return number
+
+    def resume(self, number: int) -> None:
+        """Let it run; note the bandwidth that each vCPU has by then."""
+        server, threads = self.domains[number]
+        self.resumed.append((server, [self.read(thread).bandwidth for thread in threads]))
+
+    def destroy(self, server: str) -> bool:
+        """End a server's virtual machine; return whether there was one."""
+        numbers = [number for number, (owner, _) in self.domains.items() if owner == server]
+        for number in numbers:
+            self.end(*self.domains.pop(number)[1])
+        return bool(numbers)
+
+    def threads_of(self, number: int) -> tuple[int, ...]:
+        """Return the threads of the vCPUs, as QEMU's monitor does."""
+        if number not in self.domains:
+            raise ProcessLookupError(f'There is no domain {number}.')
+        return self.domains[number][1]
+
+
+class FakeMachineDriver(fake_driver.FakeContainerDriver):
+    """Nova's fake driver, with the vCPUs of virtual machines in a fake scheduler.
+
+    :cvar hypervisors: by host; as the base class's kernels
+    :ivar hypervisor: this host's
+    """
+
+    hypervisors: ClassVar[dict[str, FakeHypervisor]] = {}
+
+    hypervisor: FakeHypervisor
+
+    def _open(self, host: str, capacity: tuple[int, ...]) -> None:
+        self.hypervisor = self.hypervisors.setdefault(host, FakeHypervisor(len(capacity)))
+        self.reservations = machine_host.MachineHost(
+            self.hypervisor, shares.HostShares.empty(capacity), self.hypervisor.threads_of)
+
+    def running(self) -> Mapping[str, containers.Container]:
+        """Return the running virtual machines, by server, as libvirt would."""
+        return {server: containers.Container(number, self._copies.get(number))
+                for number, (server, _) in list(self.hypervisor.domains.items())}
+
+    def change_reservation(self, instance: objects.Instance,
+                           holding: ledger.Holding) -> None:
+        """Give a running virtual machine another reservation, as RTLibvirtDriver does.
+
+        :raises ResizeError: if the kernel does not admit it
+        """
+        running = self.running().get(instance.uuid)
+        if running is None:
+            return
+        try:
+            self.reservations.apply(running.pid, holding)
+        except errors.DeadlineError as exc:
+            raise exception.ResizeError(reason=str(exc)) from None
+        self._copies[running.pid] = holding
+
+    def _start(self, instance: objects.Instance) -> None:
+        try:
+            holding = holdings.holding_on(instance, self._host)
+        except exception.InstanceDeployFailure:
+            self._note_end(instance)
+            raise
+        self._end_container(instance)
+        number = self.hypervisor.create(instance.uuid, instance.flavor.vcpus)
+        if holding is not None:
+            self._copies[number] = holding
+            try:
+                self.reservations.apply(number, holding)
+            except errors.DeadlineError as exc:
+                self._stop(instance)
+                raise exception.InstanceDeployFailure(reason=str(exc)) from None
+        self.hypervisor.resume(number)
+
+    def _end_container(self, instance: objects.Instance) -> bool:
+        return self.hypervisor.destroy(instance.uuid)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+import errno
+
+import pytest
+
+from nova_rt import bandwidth
+from nova_rt import ledger
+from nova_rt import reservation
+from nova_rt import shares
+from nova_rt.testing import fake_scheduler
+from nova_rt.virt import machine_host
+from nova_rt.virt.deadline import errors
+
+NEED = bandwidth.to_bandwidth(40_000, 100_000)
+
+
+def holding(runtime_us, *pcpus):
+    return ledger.Holding(
+        reservation.Reservation(runtime_us, 100_000, len(pcpus)), pcpus)
+
+
+@pytest.fixture
+def kernel():
+    return fake_scheduler.FakeScheduler(4)
+
+
+@pytest.fixture
+def domains():
+    """The threads of each domain's vCPUs."""
+    return {}
+
+
+@pytest.fixture
+def host(kernel, domains):
+    def threads_of(number):
+        if number not in domains:
+            raise ProcessLookupError(f'There is no domain {number}.')
+        if isinstance(domains[number], Exception):
+            raise domains[number]
+        return domains[number]
+    return machine_host.MachineHost(
+        kernel, shares.HostShares.empty([bandwidth.BW_UNIT] * 4), threads_of)
+
+
+def test_a_reservation_is_on_the_chosen_pcpus_only(host, kernel, domains):
+    domains[3] = kernel.start(2)
+    host.apply(3, holding(40_000, 1, 3))
+    assert kernel.bandwidths() == [0, NEED, 0, NEED]
+    assert (host.dialect, host.empty.occupancy) == ('deadline', shares.Occupancy.CHOSEN)
+
+
+def test_a_thread_that_is_no_vcpu_is_never_touched(host, kernel, domains):
+    domains[3] = kernel.start(2, 'nova-rt-compute')
+    with pytest.raises(errors.DeadlineError, match="in the host's pid namespace"):
+        host.apply(3, holding(40_000, 0, 1))
+    assert kernel.writes == []
+
+
+@pytest.mark.parametrize('name', ['CPU {}/KVM', 'CPU {}/TCG'])
+def test_vcpus_of_kvm_and_of_the_emulation_are_known(host, kernel, domains, name):
+    domains[3] = kernel.start(1, name)
+    host.apply(3, holding(40_000, 2))
+    assert kernel.bandwidths() == [0, 0, NEED, 0]
+
+
+def test_one_machine_that_cannot_have_its_reservation_does_not_stop_the_others(
+        host, kernel, domains, caplog):
+    domains.update({3: kernel.start(1), 4: errors.DeadlineError('QEMU is silent.'),
+                    5: kernel.start(1)})
+    kernel.refuse[domains[3][0]] = errno.EBUSY
+    host.reconcile([(2, holding(40_000, 0)), (3, holding(40_000, 0)),
+                    (4, holding(40_000, 1)), (5, holding(40_000, 2))])
+    assert kernel.bandwidths() == [0, 0, NEED, 0]
+    assert 'EBUSY' in caplog.text
+    assert 'QEMU is silent.' in caplog.text
+
+
+def test_qemu_is_asked_again_only_where_something_differs(host, kernel, domains):
+    domains[3] = kernel.start(2)
+    host.apply(3, holding(40_000, 0, 1))
+    domains[3] = errors.DeadlineError('QEMU is silent.')
+    host.reconcile([(3, holding(40_000, 0, 1))])
+    domains[3], old = kernel.start(2), kernel.writes.copy()
+    host.reconcile([(3, holding(40_000, 0, 1))])
+    assert kernel.writes == old, 'the domain was asked for its threads'
+    host.reconcile([(3, holding(20_000, 0, 1))])
+    assert {thread for thread, _ in kernel.writes[len(old):]} == set(domains[3])
+
+
+def test_a_domain_that_ended_is_asked_for_again(host, kernel, domains):
+    domains[3] = kernel.start(1)
+    host.apply(3, holding(40_000, 2))
+    kernel.end(*domains[3])
+    domains[3] = kernel.start(1)
+    host.reconcile([(3, holding(40_000, 2))])
+    assert kernel.bandwidths() == [0, 0, NEED, 0]
+
+
+def test_a_silent_qemu_whose_vcpus_are_right_is_no_error(host, kernel, domains, caplog):
+    domains[3] = kernel.start(1)
+    host.apply(3, holding(40_000, 2))
+    domains[3] = errors.DeadlineError('QEMU is silent.')
+    host.reconcile([(3, holding(40_000, 2))])
+    assert 'silent' not in caplog.text
+
+
+def test_a_survey_finds_what_the_vcpus_have(host, kernel, domains):
+    domains.update({3: kernel.start(2), 4: kernel.start(1),
+                    5: errors.DeadlineError('QEMU is silent.')})
+    host.apply(3, holding(40_000, 0, 3))
+    survey = host.survey({'web': 3, 'db': 4, 'lost': 5, 'gone': 6})
+    assert survey.containers == {'web': [NEED, 0, 0, NEED], 'db': [0] * 4}
+    assert not survey.others
+    assert not any(survey.kept)
+
+
+def test_nothing_is_left_of_a_machine_that_has_ended(host, kernel, domains):
+    domains[3] = kernel.start(1)
+    host.apply(3, holding(40_000, 0))
+    kernel.end(*domains[3])
+    assert host.group_of(3) is None
+    host.take_back('')
+    host.take_back_all()
+    assert not any(kernel.bandwidths())

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+import errno
+
+import pytest
+
+from nova_rt import bandwidth
+from nova_rt import ledger
+from nova_rt import reservation
+from nova_rt.testing import fake_scheduler
+from nova_rt.virt.deadline import errors
+from nova_rt.virt.deadline import threads
+
+ALL = frozenset(range(4))
+
+
+def holding(runtime_us, *pcpus):
+    return ledger.Holding(
+        reservation.Reservation(runtime_us, 100_000, len(pcpus)), pcpus)
+
+
+@pytest.fixture
+def kernel():
+    return fake_scheduler.FakeScheduler(4)
+
+
+def apply(kernel, vcpus, held):
+    return threads.apply(kernel, threads.wanted(vcpus, held))
+
+
+def test_each_thread_is_pinned_to_one_pcpu_and_has_its_runtime_there(kernel):
+    vcpus = kernel.start(2)
+    assert apply(kernel, vcpus, holding(40_000, 3, 1))
+    need = bandwidth.to_bandwidth(40_000, 100_000)
+    assert kernel.bandwidths() == [0, need, 0, need]
+    assert [kernel.affinity(thread) for thread in vcpus] == [{1}, {3}]
+
+
+def test_what_is_in_place_is_not_written_again(kernel):
+    vcpus = kernel.start(2)
+    apply(kernel, vcpus, holding(40_000, 0, 1))
+    kernel.writes.clear()
+    assert not apply(kernel, vcpus, holding(40_000, 0, 1))
+    assert kernel.writes == []
+
+
+@pytest.mark.parametrize('refused', [0, 1, 2])
+def test_a_refusal_leaves_all_threads_as_they_were(kernel, refused):
+    vcpus = kernel.start(3)
+    kernel.refuse[vcpus[refused]] = errno.EBUSY
+    before = threads.present(kernel, vcpus)
+    with pytest.raises(errors.RefusalError, match=f'thread {vcpus[refused]} '):
+        apply(kernel, vcpus, holding(40_000, 0, 1, 2))
+    assert threads.present(kernel, vcpus) == before
+
+
+@pytest.mark.parametrize('refused', [0, 1, 2])
+def test_a_refused_change_leaves_the_reservation_as_it_was(kernel, refused):
+    vcpus = kernel.start(3)
+    apply(kernel, vcpus, holding(40_000, 0, 1, 2))
+    kernel.refuse[vcpus[refused]] = errno.EBUSY
+    before = threads.present(kernel, vcpus)
+    with pytest.raises(errors.RefusalError):
+        apply(kernel, vcpus, holding(60_000, 0, 1, 2))
+    assert threads.present(kernel, vcpus) == before
+
+
+def test_a_thread_that_ends_meanwhile_leaves_the_others_as_they_were(kernel, monkeypatch):
+    vcpus = kernel.start(2)
+    write = kernel.write
+
+    def write_and_end(thread, wanted):
+        if thread == vcpus[1]:
+            kernel.end(thread)
+        write(thread, wanted)
+
+    monkeypatch.setattr(kernel, 'write', write_and_end)
+    with pytest.raises(ProcessLookupError, match='has ended'):
+        apply(kernel, vcpus, holding(40_000, 0, 1))
+    assert kernel.bandwidths() == [0] * 4
+    assert kernel.affinity(vcpus[0]) == ALL
+
+
+def test_a_thread_that_cannot_be_set_back_is_in_the_log(kernel, caplog):
+    vcpus = kernel.start(2)
+    write = kernel.write
+
+    def refuse_rollback(thread, wanted):
+        if thread == vcpus[1]:
+            kernel.refuse[vcpus[0]] = errno.EBUSY
+            kernel.refuse[vcpus[1]] = errno.EINVAL
+        write(thread, wanted)
+
+    kernel.write = refuse_rollback
+    with pytest.raises(errors.RefusalError, match='EINVAL'):
+        apply(kernel, vcpus, holding(40_000, 0, 1))
+    assert f'Thread {vcpus[0]} does not have its former scheduling' in caplog.text
+
+
+@pytest.mark.parametrize('vcpus', [(5, 5), (5,), (5, 6, 7)])
+def test_vcpus_without_a_thread_of_their_own_are_refused(vcpus):
+    with pytest.raises(errors.DeadlineError, match='each vCPU needs a thread of its own'):
+        threads.wanted(vcpus, holding(40_000, 0, 1))

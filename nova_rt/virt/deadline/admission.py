@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a kernel lets a pinned thread have SCHED_DEADLINE, found out by trying.
+
+With kernel.sched_rt_runtime_us = -1 the kernel admits every thread, so that
+nova-rt's ledger is the only admission. Otherwise it wants a thread to run on all
+CPUs of its root domain (dl_task_check_affinity(), __sched_setscheduler()), so each
+pCPU needs a root domain of its own; then it admits on each of them as well.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+import contextlib
+import enum
+import errno
+import subprocess
+
+from nova_rt import bandwidth
+from nova_rt.virt.cgroup import limits
+from nova_rt.virt.deadline import errors
+from nova_rt.virt.deadline.attributes import Attributes
+from nova_rt.virt.deadline.attributes import RESET_ON_FORK
+from nova_rt.virt.deadline.attributes import SCHED_DEADLINE
+from nova_rt.virt.deadline.scheduler import Scheduler
+
+# As little as the kernel can account: the probe only sleeps.
+_PROBE = Attributes(SCHED_DEADLINE, RESET_ON_FORK, runtime_ns=2_000,
+                    deadline_ns=100_000_000, period_ns=100_000_000)
+
+
+class Admission(enum.Enum):
+    """Who admits a SCHED_DEADLINE thread to a pCPU."""
+
+    LEDGER = 'ledger'
+    """nova-rt alone: kernel.sched_rt_runtime_us is -1."""
+
+    KERNEL = 'kernel'
+    """The kernel as well: every pCPU is a root domain of its own."""
+
+    def admitted(self, scheduler: Scheduler) -> int:
+        """Return the bandwidth for reservations on one pCPU, beside the fair server."""
+        if self is Admission.LEDGER:
+            return bandwidth.BW_UNIT - limits.fair_server()
+        return limits.beside_fair_server(scheduler.proc)
+
+
+def detect(scheduler: Scheduler, pcpus: Iterable[int]) -> Admission:
+    """Return who admits threads that are pinned to these pCPUs.
+
+    A process of our own asks for SCHED_DEADLINE on each of them, and is ended.
+
+    :raises RefusalError: if the kernel refuses, with what to do
+    """
+    refusals = {pcpu: refusal for pcpu, refusal in _try_out(scheduler, sorted(pcpus))
+                if refusal.errno != errno.EBUSY}
+    if refusals:
+        names = ', '.join(map(str, refusals))
+        first = next(iter(refusals.values()))
+        if first.errno != errno.EPERM or 'CAP_SYS_NICE' in str(first):
+            raise first
+        raise errors.RefusalError(
+            f'The kernel refuses SCHED_DEADLINE to a thread that is pinned to pCPU(s) {names}: '
+            f'{errors.NOT_PINNED}, or leave them out of [rt] cpu_set.', first.errno)
+    if limits.is_unlimited(scheduler.proc):
+        return Admission.LEDGER
+    return Admission.KERNEL
+
+
+def _try_out(scheduler: Scheduler,
+             pcpus: Iterable[int]) -> Iterator[tuple[int, errors.RefusalError]]:
+    """Yield the pCPUs on which the kernel refuses a thread, and how."""
+    with _sleeper() as thread:
+        before = scheduler.read(thread)
+        for pcpu in pcpus:
+            try:
+                scheduler.pin(thread, pcpu)
+                scheduler.write(thread, _PROBE)
+            except errors.RefusalError as exc:
+                yield pcpu, exc
+            finally:
+                scheduler.write(thread, before)
+
+
+@contextlib.contextmanager
+def _sleeper() -> Iterator[int]:
+    """Run a process that does nothing; not a thread, which Nova may have replaced."""
+    process = subprocess.Popen(['/bin/sleep', '60'])
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gives the threads of a virtual machine their reservation, all of them or none."""
+
+from collections.abc import Sequence
+import dataclasses
+
+from oslo_log import log as logging
+
+from nova_rt import ledger
+from nova_rt.virt.deadline import attributes
+from nova_rt.virt.deadline import errors
+from nova_rt.virt.deadline.scheduler import Scheduler
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Setting:
+    """How one thread is scheduled, and where."""
+
+    thread: int
+    pcpus: frozenset[int]
+    attributes: attributes.Attributes
+
+
+def wanted(threads: Sequence[int], holding: ledger.Holding) -> list[Setting]:
+    """Return what the threads of the vCPUs must have: a pCPU each, in ascending order.
+
+    :raises DeadlineError: if there are more or fewer threads than pCPUs, or two vCPUs
+        share one
+    """
+    if len(set(threads)) != len(holding.pcpus):
+        raise errors.DeadlineError(
+            f'The virtual machine runs its vCPUs on {len(set(threads))} thread(s), but its '
+            f'reservation has {len(holding.pcpus)} pCPU(s): each vCPU needs a thread of its '
+            'own, so use KVM, or an emulation with one thread for each vCPU.')
+    thread_attributes = attributes.of_reservation(holding.reservation)
+    return [Setting(thread, frozenset({pcpu}), thread_attributes)
+            for thread, pcpu in zip(threads, sorted(holding.pcpus), strict=True)]
+
+
+def present(scheduler: Scheduler, threads: Sequence[int]) -> list[Setting]:
+    """Return what threads have.
+
+    :raises ProcessLookupError: if one has ended
+    """
+    return [Setting(thread, scheduler.affinity(thread), scheduler.read(thread))
+            for thread in threads]
+
+
+def apply(scheduler: Scheduler, settings: Sequence[Setting]) -> bool:
+    """Make threads have what they must have; return whether that changed anything.
+
+    :raises ProcessLookupError: if one has ended
+    :raises RefusalError: if the kernel refuses one; all are then as they were
+    """
+    before = present(scheduler, [setting.thread for setting in settings])
+    changed: list[tuple[Setting, Setting]] = [
+        (old, new) for old, new in zip(before, settings, strict=True) if old != new]
+    for position, (old, new) in enumerate(changed):
+        try:
+            _change(scheduler, old, new)
+        except (errors.RefusalError, ProcessLookupError):
+            for earlier, tried in reversed(changed[:position + 1]):
+                _restore(scheduler, tried, earlier)
+            raise
+    return bool(changed)
+
+
+def _change(scheduler: Scheduler, old: Setting, new: Setting) -> None:
+    # Pinned first: the kernel admits a thread where it may run.
+    if old.pcpus != new.pcpus:
+        scheduler.set_affinity(new.thread, new.pcpus)
+    if old.attributes != new.attributes:
+        scheduler.write(new.thread, new.attributes)
+
+
+def _restore(scheduler: Scheduler, tried: Setting, earlier: Setting) -> None:
+    """Undo what was tried; policy first, as a thread with SCHED_DEADLINE stays pinned."""
+    try:
+        if tried.attributes != earlier.attributes:
+            scheduler.write(earlier.thread, earlier.attributes)
+        if tried.pcpus != earlier.pcpus:
+            scheduler.set_affinity(earlier.thread, earlier.pcpus)
+    except ProcessLookupError:
+        pass
+    except errors.RefusalError as exc:
+        LOG.error('Thread %d does not have its former scheduling again: %s',
+                  earlier.thread, exc)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reservations of a host for virtual machines, as its kernel holds them."""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+
+from oslo_log import log as logging
+
+from nova_rt import drifts
+from nova_rt import ledger
+from nova_rt import shares
+from nova_rt.virt import host
+from nova_rt.virt.deadline import errors
+from nova_rt.virt.deadline import threads
+from nova_rt.virt.deadline.scheduler import Scheduler
+
+LOG = logging.getLogger(__name__)
+
+DIALECT = 'deadline'
+# What QEMU calls the thread of a vCPU: "CPU 0/KVM" or "CPU 0/TCG".
+_NAME = 'CPU '
+
+
+class MachineHost(host.Host):
+    """Applies reservations to the vCPUs of virtual machines.
+
+    There is nothing to take back: what a thread had is free when it ends.
+
+    :param scheduler: the kernel's
+    :param empty: the host's pCPUs without any reservation
+    :param threads_of: returns the threads of a domain's vCPUs by libvirt's id of it;
+        see :meth:`nova_rt.virt.machines.Machines.threads_of`
+    """
+
+    def __init__(self, scheduler: Scheduler, empty: shares.HostShares,
+                 threads_of: Callable[[int], Sequence[int]]) -> None:
+        self.empty = empty
+        self._scheduler = scheduler
+        self._threads_of = threads_of
+        # By domain, the threads that were set last. Only read: an id may be another
+        # domain's by now.
+        self._set: dict[int, Sequence[int]] = {}
+
+    @property
+    def dialect(self) -> str:
+        """See base class."""
+        return DIALECT
+
+    def apply(self, number: int, holding: ledger.Holding) -> None:
+        """Give all vCPUs of a virtual machine their reservation, or none.
+
+        :raises DeadlineError: if the kernel refuses, or QEMU does not answer
+        :raises ProcessLookupError: if it has ended
+        """
+        vcpus = self._threads_of(number)
+        settings = threads.wanted(vcpus, holding)
+        for thread in vcpus:
+            self._check_name(thread)
+        if threads.apply(self._scheduler, settings):
+            LOG.info('Applied %d µs every %d µs on pCPUs %s to the vCPUs of domain %d',
+                     holding.reservation.runtime_us, holding.reservation.period_us,
+                     sorted(holding.pcpus), number)
+        self._set[number] = vcpus
+
+    def _check_name(self, thread: int) -> None:
+        """Refuse a thread that is no vCPU: ids are those of QEMU's pid namespace."""
+        name = self._scheduler.name(thread)
+        if not name.startswith(_NAME):
+            raise errors.DeadlineError(
+                f'QEMU runs a vCPU on thread {thread}, but that is {name!r} here: run '
+                "nova-rt-compute in the host's pid namespace, as QEMU is.")
+
+    def group_of(self, number: int) -> None:
+        """See base class; none is needed."""
+
+    def take_back(self, group: str) -> None:
+        """See base class; nothing is left."""
+
+    def take_back_all(self) -> None:
+        """See base class; nothing is left."""
+
+    def reconcile(self, running: Iterable[tuple[int, ledger.Holding]]) -> None:
+        """See base class; QEMU is asked only where something differs.
+
+        One that does not answer must not keep the others waiting every minute.
+        """
+        running = list(running)
+        self._set = {number: self._set[number] for number, _ in running
+                     if number in self._set}
+        for number, holding in running:
+            try:
+                if not self._is_in_place(number, holding):
+                    self.apply(number, holding)
+            except ProcessLookupError:
+                LOG.debug('The virtual machine of domain %d has just ended.', number)
+            except errors.DeadlineError as exc:
+                LOG.error('A running virtual machine is without its reservation: %s', exc)
+
+    def _is_in_place(self, number: int, holding: ledger.Holding) -> bool:
+        vcpus = self._set.get(number)
+        if vcpus is None:
+            return False
+        try:
+            return (threads.present(self._scheduler, vcpus)
+                    == threads.wanted(vcpus, holding))
+        except (ProcessLookupError, errors.DeadlineError):
+            return False
+
+    def survey(self, running: Mapping[str, int]) -> drifts.Kernel:
+        """See base class; a thread that is not pinned has nothing on any pCPU."""
+        held = {}
+        for server, number in running.items():
+            try:
+                held[server] = self._held(number)
+            except ProcessLookupError:
+                LOG.debug('The virtual machine of domain %d has just ended.', number)
+            except errors.DeadlineError as exc:
+                LOG.warning('What server %s has is not known: %s', server, exc)
+        return drifts.Kernel(held)
+
+    def _held(self, number: int) -> list[int]:
+        held = [0] * len(self.empty.capacity)
+        for setting in threads.present(self._scheduler, self._threads_of(number)):
+            if len(setting.pcpus) == 1:
+                held[min(setting.pcpus)] += setting.attributes.bandwidth
+        return held

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the threads that run the vCPUs of libvirt's virtual machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import json
+
+import libvirt
+
+from nova_rt.virt.deadline import errors
+
+_QUERY = json.dumps({'execute': 'query-cpus-fast'})
+
+
+class MonitorError(errors.DeadlineError):
+    """QEMU does not say which threads run vCPUs; the message says what to do."""
+
+
+def connect(uri: str) -> libvirt.virConnect:
+    """Return a connection to libvirt.
+
+    :raises MonitorError: if it does not answer
+    """
+    try:
+        return libvirt.open(uri)
+    except libvirt.libvirtError as exc:
+        raise MonitorError(
+            f'libvirt does not answer at {uri} ({exc}): start libvirtd, and run this on '
+            'the compute host.') from None
+
+
+class Machines:
+    """The virtual machines of one libvirt.
+
+    QEMU's monitor is asked, as it alone knows which thread runs which vCPU, whatever
+    control groups there are. libvirt marks a domain that was asked so as tainted by
+    ``custom-monitor``, which changes nothing else.
+
+    :param connect: returns a connection to libvirt, not a read-only one
+    """
+
+    def __init__(self, connect: Callable[[], libvirt.virConnect]) -> None:
+        self._connect = connect
+
+    def threads_of(self, number: int) -> tuple[int, ...]:
+        """Return the threads of a virtual machine's vCPUs, in the vCPUs' order.
+
+        :param number: libvirt's id of the domain
+        :raises ProcessLookupError: if it has ended
+        :raises MonitorError: if QEMU does not answer
+        """
+        # Not at the top: libvirt-python has it only where libvirt has QEMU's driver.
+        import libvirt_qemu  # type: ignore[import-untyped]  # it has no stubs
+
+        try:
+            domain = self._connect().lookupByID(number)
+            answer = json.loads(libvirt_qemu.qemuMonitorCommand(domain, _QUERY, 0))
+            vcpus = sorted((vcpu['cpu-index'], vcpu['thread-id'])
+                           for vcpu in answer['return'])
+        except libvirt.libvirtError as exc:
+            if exc.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
+                raise ProcessLookupError(
+                    f'There is no domain {number}: its virtual machine has ended.',
+                ) from None
+            raise _silent(number, str(exc)) from None
+        except (KeyError, ValueError) as exc:
+            raise _silent(number, f'{type(exc).__name__}: {exc}') from None
+        return tuple(thread for _, thread in vcpus)
+
+
+def _silent(number: int, reason: str) -> MonitorError:
+    return MonitorError(
+        f'QEMU does not say which threads run the vCPUs of domain {number} ({reason}): '
+        'see that its process answers, or restart its server.')
