@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+import math
 from typing import TYPE_CHECKING
 
 from nova_rt import wording
@@ -15,6 +16,7 @@ from nova_rt.model import checks
 
 if TYPE_CHECKING:
     from nova_rt import reservation
+    from nova_rt.model import interval
     from nova_rt.model import queueing
     from nova_rt.model import sizing
 
@@ -55,6 +57,9 @@ class Size(plan_command.Command):
         plan_options.add_cap(parser)
         parser.add_argument('--no-simulation', action='store_true',
                             help='trust the formula')
+        parser.add_argument('--requests', type=plan_options.whole, metavar='N',
+                            help='how many to simulate; more make the error smaller '
+                            f'(default: {REQUESTS}, or what the percentile needs)')
         parser.add_argument('--name',
                             help='of the flavor (default: rt-service)')
         plan_output.add_format(parser)
@@ -132,42 +137,86 @@ def _row(options: argparse.Namespace, target: sizing.Target, name: str,
         'percentile_us': 1e6 * queueing.percentile(service, bandwidth, level),
         'percentile_bound_us': 1e6 * queueing.percentile_bound(
             service, bandwidth, level),
-        'simulated_mean_us': None, 'simulated_percentile_us': None,
+        'simulated_requests': None,
+        'simulated_mean_us': None, 'simulated_mean_error_us': None,
+        'simulated_percentile_us': None, 'simulated_percentile_error_us': None,
         'simulated_verdict': None,
     }
     if not options.no_simulation:
         # The target is the whole chain's, no stage's.
         row |= _simulate(service, wanted, level,
-                         None if options.chain else target, overhead)
+                         None if options.chain else target, overhead,
+                         options.requests)
     row['command'] = plan_output.flavor_command(name, wanted)
     return row
 
 
 def _simulate(service: queueing.Service, wanted: reservation.Reservation,
               level: float, target: sizing.Target | None,
-              overhead_us: float) -> plan_output.Row:
+              overhead_us: float, requests: int | None) -> plan_output.Row:
     import numpy as np
 
     from nova_rt.model import cbs_queue
+    from nova_rt.model import interval
+    from nova_rt.model import queueing
 
+    least = (cbs_queue.FEWEST if target is None or target.level is None
+             else max(cbs_queue.FEWEST, interval.least_sample(level)))
+    if requests is None:
+        requests = max(REQUESTS, least)
+    if requests < cbs_queue.FEWEST:
+        raise checks.ModelError(
+            f'--requests is {requests}, which tells nothing: give '
+            f'{cbs_queue.FEWEST} or more.')
     usable = max(1, wanted.runtime_us - round(overhead_us))
-    requests = cbs_queue.affordable(service, wanted.period_us, REQUESTS)
-    if not requests:
+    affordable = cbs_queue.affordable(
+        service, wanted.period_us, cbs_queue.MAX_REQUESTS)
+    requests = min(requests, affordable)
+    if not affordable:
         return {'simulated_verdict': 'not simulated: requests are too rare '
                 'for a period this short'}
     sample = cbs_queue.simulate(service, usable, wanted.period_us, requests)
-    mean = float(sample.cbs.mean())
-    percentile = float(np.quantile(sample.cbs, level))
+    bandwidth = usable / wanted.period_us
+    mean = interval.estimate(sample, queueing.mean(service, bandwidth), np.mean)
+    percentile = interval.estimate(
+        sample, queueing.percentile(service, bandwidth, level),
+        lambda times: float(np.quantile(times, level)))
     row: plan_output.Row = {
-        'simulated_mean_us': 1e6 * mean,
-        'simulated_percentile_us': 1e6 * percentile}
-    if target is not None:
-        reached = mean if target.level is None else percentile
-        # A sample of this size wavers by some percent.
+        'simulated_requests': requests,
+        'simulated_mean_us': 1e6 * mean.value,
+        'simulated_mean_error_us': 1e6 * mean.half_width,
+        'simulated_percentile_us': 1e6 * percentile.value,
+        'simulated_percentile_error_us': 1e6 * percentile.half_width}
+    if requests < least:
         row['simulated_verdict'] = (
-            'meets the target' if reached <= 1.05 * target.deadline_s else
-            'misses the target by '
-            f'{wording.rounded(1e6 * (reached - target.deadline_s), 4)} µs: '
-            'the period is long against the processing time, so lower '
-            'it or ask for a shorter deadline')
+            f'not decided: {requests} requests are too few for this percentile; '
+            + (f'--requests {least} may decide it' if least <= affordable else
+               'no simulation in reasonable time decides it'))
+    elif target is not None:
+        row['simulated_verdict'] = _verdict(
+            mean if target.level is None else percentile, target.deadline_s,
+            requests, affordable)
     return row
+
+
+def _verdict(reached: interval.Interval, deadline_s: float, requests: int,
+             affordable: int) -> str:
+    """Return whether the target is met, so far as the simulation tells.
+
+    :param affordable: how many requests can be simulated at most
+    """
+    meets = reached.below(deadline_s)
+    if meets:
+        return 'meets the target'
+    distance = wording.rounded(1e6 * abs(reached.value - deadline_s), 4)
+    if meets is False:
+        return (f'misses the target by {distance} µs: the period is long against '
+                'the processing time, so lower it or ask for a shorter deadline')
+    error = wording.rounded(1e6 * reached.half_width, 4)
+    # Some more than needed, as the error is itself an estimate.
+    needed = 1.5 * reached.requests_to_decide(deadline_s, requests)
+    if needed > affordable - 1000:
+        return (f'not decided: {distance} µs from the target, with an error of '
+                f'{error} µs; no simulation in reasonable time decides it')
+    return (f'not decided: {distance} µs from the target, with an error of {error} '
+            f'µs; --requests {math.ceil(needed / 1000) * 1000} probably decides it')

@@ -28,6 +28,43 @@ def test_size_says_when_the_period_is_too_long_for_the_formula(ask):
     assert row['simulated_verdict'].startswith('misses the target')
 
 
+def test_a_verdict_that_the_error_forbids_names_how_many_requests_decide(ask):
+    question = ['size', '--arrival-rate', '100', '--processing-us', '2000', '--percentile',
+                '0.9', '--deadline-us', '20000', '--period-us', '10000']
+
+    requests = '1000'
+    for _ in range(4):
+        (row,) = ask(*question, '--requests', requests)
+        assert row['simulated_requests'] == int(requests)
+        distance = abs(row['simulated_percentile_us'] - 20_000)
+        found = re.fullmatch(r'not decided: .* µs; --requests (\d+) probably decides it',
+                             row['simulated_verdict'])
+        assert (distance < row['simulated_percentile_error_us']) == bool(found)
+        if not found:
+            break
+        assert int(found[1]) > int(requests)
+        requests = found[1]
+    assert requests != '1000'
+    assert row['simulated_verdict'] == 'meets the target'
+
+
+def test_a_percentile_gets_as_many_requests_as_it_needs(ask):
+    question = ['size', *SERVICE, '--deadline-us', '30000', '--percentile', '0.999']
+    (row,) = ask(*question)
+    assert row['simulated_requests'] == 100_000
+    (row,) = ask(*question, '--requests', '99999')
+    assert row['simulated_verdict'] == (
+        'not decided: 99999 requests are too few for this percentile; --requests '
+        '100000 may decide it')
+
+
+@pytest.mark.parametrize('requests', ['0', '-5', '499'])
+def test_too_few_requests_are_refused(capsys, requests):
+    assert plan.main(['size', *SERVICE, *TARGET, '--requests', requests])
+    assert capsys.readouterr().err.endswith(
+        f'--requests is {requests}, which tells nothing: give 500 or more.\n')
+
+
 def test_no_time_is_written_with_an_exponent(capsys):
     assert plan.main(['size', '--arrival-rate', '5000', '--processing-us',
                       '100', '--deadline-us', '1000', '--period-us',
@@ -84,7 +121,8 @@ def test_a_row_has_the_same_keys_whatever_is_asked(ask, options):
     assert list(row) == [
         'name', 'bandwidth', 'runtime_us', 'period_us', 'vcpus', 'mean_us',
         'percentile', 'percentile_us', 'percentile_bound_us',
-        'simulated_mean_us', 'simulated_percentile_us', 'simulated_verdict',
+        'simulated_requests', 'simulated_mean_us', 'simulated_mean_error_us',
+        'simulated_percentile_us', 'simulated_percentile_error_us', 'simulated_verdict',
         'command']
     assert row['percentile'] == (
         float(options[1]) if '--percentile' in options else 0.99)
