@@ -14,8 +14,8 @@ from nova_rt.cmd import plan_output
 from nova_rt.cmd import plan_simulate
 from nova_rt.model import checks
 
-# More servers than any host starts, and more than anybody waits to count.
-MAX_FIT = 20_000
+# More of several vCPUs are more than anybody waits to place one after the other.
+MAX_FIT = 50_000
 
 
 class Capacity(plan_command.Command):
@@ -79,12 +79,15 @@ def fill(host: shares.HostShares, wanted: reservation.Reservation,
 
     What fits a fleet is the sum over its hosts, whatever their order.
 
-    :raises checks.ModelError: if more than 20,000 might fit the host
+    :raises checks.ModelError: if more than 50,000 of several vCPUs might fit the host
     """
+    if wanted.vcpus == 1 and host.occupancy is shares.Occupancy.CHOSEN:
+        # Every policy goes on until no pCPU has room.
+        return sum(max(0, left) // wanted.bandwidth for left in host.left)
     if sum(max(0, left) for left in host.left) // wanted.share > MAX_FIT:
         raise checks.ModelError(
             f'More than {MAX_FIT} of this reservation might fit one host, '
-            'which no host starts: give a larger one, or fewer pCPUs.')
+            'which takes too long to count: give a larger one, or fewer pCPUs.')
     count = 0
     while True:
         try:
