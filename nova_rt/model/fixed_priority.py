@@ -191,17 +191,22 @@ def analyse(tasks: Sequence[tasks_.Task], resource: supply.Resource,
         f'deadline; the tightest is {tasks[tightest]}.')
 
 
-def surely_fails(tasks: Sequence[tasks_.Task], resource: supply.Resource,
-                 index: int) -> bool:
-    """Return whether :func:`analyse` fails at a task even if all others never wait.
+def failing(tasks: Sequence[tasks_.Task], resource: supply.Resource,
+            first: int | None) -> int | None:
+    """Return a task at which :func:`analyse` fails, None if there is none.
 
-    Much quicker than the whole test; the priorities are deadline monotonic.
+    :param first: the task to look at first, if any: it surely fails if it does even
+        when no other ever waits, which is quick to find out
     """
-    order = tasks_.deadline_monotonic(tasks)
-    queue = Queue(len(tasks))
-    for other in order[:order.index(index)]:
-        queue.append(tasks[other], tasks[other].wcet_us)
-    return queue.response_time(tasks[index], resource) is None
+    if first is not None:
+        order = tasks_.deadline_monotonic(tasks)
+        queue = Queue(len(tasks))
+        for other in order[:order.index(first)]:
+            queue.append(tasks[other], tasks[other].wcet_us)
+        if queue.response_time(tasks[first], resource) is None:
+            return first
+    failure = analyse(tasks, resource).failure
+    return None if failure is None else failure.task
 
 
 def _failed(tasks: Sequence[tasks_.Task], index: int,

@@ -27,11 +27,11 @@ SCHEDULERS: dict[str, Test] = {
     'edf': edf.analyse,
 }
 
-# Whether a test fails at one of the tasks, found out quickly.
-QuickTest = Callable[[Sequence[tasks_.Task], supply.Resource, int], bool]
-QUICK_TESTS: dict[str, QuickTest] = {
-    'fp': fixed_priority.surely_fails,
-    'edf': edf.surely_fails,
+# Finds a task at which the test fails, beginning with the one that failed last.
+Failing = Callable[[Sequence[tasks_.Task], supply.Resource, int | None], int | None]
+FAILING: dict[str, Failing] = {
+    'fp': fixed_priority.failing,
+    'edf': edf.failing,
 }
 
 
@@ -85,10 +85,10 @@ class _Search:
         checks.time_us('The overhead', overhead_us, least=0)
         self._tasks = tasks
         self._utilisation = tasks_.utilisation(tasks)
-        self._test, self._quick_test = scheduler(local), QUICK_TESTS[local]
+        self._test, self._failing = scheduler(local), FAILING[local]
         self._overhead_us = overhead_us
         # Where the last test failed, which is where the next one probably does.
-        self._failing: int | None = None
+        self._failed: int | None = None
 
     def least_runtime(self, period_us: int, vcpus: int, most_us: int) -> Synthesis | None:
         """Return the reservation of the least runtime, None if none suffices.
@@ -98,32 +98,27 @@ class _Search:
         high = most_us - self._overhead_us
         # Too short to be any use.
         low = max(0, math.ceil(self._utilisation * period_us / vcpus) - 1)
-        best = self._tested(high, period_us, vcpus)
-        if best is None:
+        if not self._suffices(high, period_us, vcpus):
             return None
         while high - low > 1:
             middle = (low + high) // 2
-            found = self._tested(middle, period_us, vcpus)
-            if found is None:
-                low = middle
+            if self._suffices(middle, period_us, vcpus):
+                high = middle
             else:
-                high, best = middle, found
-        return Synthesis(supply.Resource(
-            vcpus * (high + self._overhead_us), period_us, vcpus), best)
+                low = middle
+        return Synthesis(
+            supply.Resource(vcpus * (high + self._overhead_us), period_us, vcpus),
+            self._test(self._tasks, supply.Resource(vcpus * high, period_us, vcpus)))
 
-    def _tested(self, runtime_us: int, period_us: int,
-                vcpus: int) -> verdict.Verdict | None:
-        """Return the verdict on a runtime if it suffices."""
+    def _suffices(self, runtime_us: int, period_us: int, vcpus: int) -> bool:
         if runtime_us < 1:
-            return None
-        resource = supply.Resource(vcpus * runtime_us, period_us, vcpus)
-        if self._failing is not None and self._quick_test(
-                self._tasks, resource, self._failing):
-            return None
-        found = self._test(self._tasks, resource)
-        if not found.schedulable and found.failure is not None:
-            self._failing = found.failure.task
-        return found if found.schedulable else None
+            return False
+        failed = self._failing(self._tasks, supply.Resource(
+            vcpus * runtime_us, period_us, vcpus), self._failed)
+        if failed is None:
+            return True
+        self._failed = failed
+        return False
 
 
 def usable(resource: supply.Resource, overhead_us: int) -> supply.Resource:

@@ -178,7 +178,7 @@ def answer(tree, group, name, text):
 def test_the_doctor_names_the_dialect_and_who_else_holds_a_budget(
         playground, tmp_path):
     playground.write(TOP, MOST_US)
-    (tmp_path / 'nova.conf').touch()
+    (tmp_path / 'nova.conf').write_text('[libvirt]\nvirt_type = lxc\n')
     done = subprocess.run(
         [os.path.join(sys.prefix, 'bin/nova-rt-manage'), '--config-file',
          tmp_path / 'nova.conf', 'host', 'probe', '-f', 'json'],

@@ -41,7 +41,7 @@ from nova_rt.tests.unit.plan.cases import TARGET
     (['capacity', '--pcpus', '4', '--runtime-us', '50', '--period-us', '100',
       '--vcpus', '0'], 'at least 1 vCPU'),
     (['capacity', '--pcpus', '8192', '--runtime-us', '5', '--period-us',
-      '4194304'], 'More than 20000'),
+      '4194304', '--vcpus', '2'], 'More than 50000'),
     (['capacity', '--pcpus', '4', '--runtime-us', '50', '--period-us', '100',
       '--existing', '/none/such'], 'No such file'),
     (['plot', 'response', *SERVICE, '-o', '/none/such/place'],
