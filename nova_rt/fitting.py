@@ -3,6 +3,7 @@
 
 import bisect
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Sequence
 import itertools
 import operator
@@ -27,19 +28,14 @@ Policy = Callable[[Sequence[int], reservation.Reservation, shares.HostShares],
 
 def _worst_fit(left: Sequence[int], wanted: reservation.Reservation,
                host: shares.HostShares) -> Sequence[int]:
-    least = sorted(left)[-wanted.vcpus]
-    chosen = _at_least(left, least)
-    return sorted(chosen, key=left.__getitem__, reverse=True)[:wanted.vcpus]
+    return _pcpus_with(left, sorted(left, reverse=True)[:wanted.vcpus])
 
 
 def _best_fit(left: Sequence[int], wanted: reservation.Reservation,
               host: shares.HostShares) -> Sequence[int]:
-    need = wanted.bandwidth
     ranked = sorted(left)
-    most = ranked[bisect.bisect_left(ranked, need) + wanted.vcpus - 1]
-    at_most = itertools.compress(itertools.count(), map(most.__ge__, left))
-    chosen = [pcpu for pcpu in at_most if left[pcpu] >= need]
-    return sorted(chosen, key=left.__getitem__)[:wanted.vcpus]
+    first = bisect.bisect_left(ranked, wanted.bandwidth)
+    return _pcpus_with(left, ranked[first:first + wanted.vcpus])
 
 
 def _first_fit(left: Sequence[int], wanted: reservation.Reservation,
@@ -77,6 +73,22 @@ def _least_fragmentation(left: Sequence[int], wanted: reservation.Reservation,
 def _at_least(left: Sequence[int], least: int) -> list[int]:
     """Return the pCPUs with at least so much left, ascending."""
     return list(itertools.compress(itertools.count(), map(least.__le__, left)))
+
+
+def _pcpus_with(left: Sequence[int], values: Iterable[int]) -> list[int]:
+    """Return the pCPUs that have these values left, the lower index first at a tie.
+
+    Faster than to sort pCPUs, of which most are not chosen.
+
+    :param values: equal ones side by side
+    """
+    chosen: list[int] = []
+    last, pcpu = None, -1
+    for value in values:
+        pcpu = left.index(value, pcpu + 1 if value == last else 0)
+        chosen.append(pcpu)
+        last = value
+    return chosen
 
 
 def _prices(host: shares.HostShares) -> Sequence[int]:
