@@ -91,7 +91,9 @@ def _side(axis: Any, tasks: Sequence[tasks_.Task],
     at, text = _point(answer, index, is_edf)
     if at is not None:
         axis.axvline(at / 1e3, color=style.INK, lw=1, ls=':')
-        axis.annotate(text, (at / 1e3, 0.03), xytext=(5, 0),
+        # On the side with more room.
+        side, align = (5, 'left') if at < end / 2 else (-5, 'right')
+        axis.annotate(text, (at / 1e3, 0.03), xytext=(side, 0), ha=align,
                       textcoords='offset points', fontsize=9.5,
                       xycoords=axis.get_xaxis_transform())
     word = 'schedulable' if answer.schedulable else 'not schedulable'

@@ -11,6 +11,8 @@ from nova_rt.model import checks
 from nova_rt.model.plots import style
 
 MAX_HOSTS = 12
+# Bars of more pCPUs are too narrow for text across.
+MOST_WIDE = 17
 
 
 def draw(hosts: Mapping[str, shares.HostShares],
@@ -46,11 +48,7 @@ def _host(axis: Any, host: shares.HostShares,
         for pcpu in placed.pcpus:
             axis.bar(pcpu, part, 0.82, tops[pcpu], color=colours[name],
                      edgecolor='white', linewidth=1.2)
-            if part >= 8:
-                axis.text(pcpu, tops[pcpu] + part / 2,
-                          f'{name[:8]}\n{part:.3g}%', ha='center',
-                          va='center', color='white', fontsize=8.5,
-                          linespacing=1.05)
+            _label(axis, pcpu, tops[pcpu], part, name[:8], len(tops))
             tops[pcpu] += part
     for pcpu, most in enumerate(host.capacity):
         cap = 100 * bandwidth.cpus(most)
@@ -61,3 +59,14 @@ def _host(axis: Any, host: shares.HostShares,
              else range(0, len(host.capacity), 8), xlabel='pCPU',
              ylabel='bandwidth (%)')
     axis.grid(axis='x', visible=False)
+
+
+def _label(axis: Any, pcpu: int, bottom: float, part: float, name: str,
+           pcpus: int) -> None:
+    """Name a reservation in its bar, if there is room."""
+    text, size, rotation, least = f'{name}\n{part:.3g}%', 8.5, 0, 8.0
+    if pcpus > MOST_WIDE:
+        text, size, rotation, least = name, 6.5, 90, 3.2 * len(name)
+    if part >= least:
+        axis.text(pcpu, bottom + part / 2, text, ha='center', va='center',
+                  color='white', fontsize=size, rotation=rotation, linespacing=1.05)

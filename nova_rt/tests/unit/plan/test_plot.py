@@ -5,8 +5,18 @@ from matplotlib import image
 import numpy as np
 import pytest
 
+from nova_rt import bandwidth
+from nova_rt import fleet
+from nova_rt import reservation
+from nova_rt import shares
 from nova_rt.cmd import plan
 from nova_rt.model import region
+from nova_rt.model import simulator
+from nova_rt.model import supply
+from nova_rt.model import tasks as tasks_
+from nova_rt.model.plots import bounds
+from nova_rt.model.plots import gantt
+from nova_rt.model.plots import hosts
 from nova_rt.tests.unit.plan.cases import PAPER
 from nova_rt.tests.unit.plan.cases import SERVICE
 from nova_rt.tests.unit.plan.cases import TARGET
@@ -55,3 +65,51 @@ def test_a_picture_of_hosts_is_drawn(tmp_path, capsys):
     assert plan.main(['plot', 'host', str(path), '--pcpus', '8', '--hosts',
                       '2', '-o', base]) == 0
     check_picture(base, capsys)
+
+
+def test_of_many_tasks_those_nearest_to_their_deadlines_are_drawn():
+    tasks = [tasks_.Task(10, 1000 + index, name=f'easy {index}') for index in range(40)]
+    tasks.append(tasks_.Task(10, 5000, 500, 'tight'))
+    outcome = simulator.simulate([simulator.Group(
+        [simulator.Server(0, 900, 1000)], tasks, tasks_.deadline_monotonic(tasks))],
+        5000, trace=True)
+    drawn = gantt.draw(outcome, tasks, 0, 'title')
+    chart = drawn.axes[1]
+    labels = [label.get_text() for label in chart.get_yticklabels()]
+    assert len(labels) == gantt.MOST
+    nearest = sorted(range(len(tasks)), key=lambda index: -max(
+        outcome.responses(index)) / tasks[index].deadline_us)[:gantt.MOST]
+    assert [int(label.partition(':')[0]) - 1 for label in labels] == sorted(nearest)
+    assert '30 nearest' in drawn.axes[0].get_title()
+
+
+@pytest.mark.parametrize(('pcpus', 'rotation'), [(8, 0), (64, 90)])
+def test_names_fit_their_bars(pcpus, rotation):
+    cloud = fleet.Fleet({'h': shares.HostShares.empty(
+        [bandwidth.BW_UNIT] * pcpus)}, 'worst-fit')
+    cloud.add('a', reservation.Reservation(40_000, 100_000, pcpus))
+    drawn = hosts.draw(cloud.hosts, cloud.placements, 'worst-fit')
+    drawn.canvas.draw()
+    bars = drawn.axes[0].patches
+    names = [text for text in drawn.axes[0].texts if text.get_text().startswith('a')]
+    assert len(names) == len(bars) == pcpus
+    for text, bar in zip(names, bars, strict=True):
+        assert text.get_rotation() == rotation
+        assert text.get_window_extent().width <= bar.get_window_extent().width
+
+
+def test_what_is_said_of_a_window_is_inside_the_axes():
+    # One fails at the end of the picture, the other at its beginning.
+    for tasks, resource in ((
+            [tasks_.Task(2000, 10_000), tasks_.Task(5000, 12_000)],
+            supply.Resource(6000, 10_000)), (
+            [tasks_.Task(2000, 10_000), tasks_.Task(10, 400_000)],
+            supply.Resource(6000, 10_000))):
+        drawn = bounds.draw(tasks, resource)
+        drawn.canvas.draw()
+        for axis in drawn.axes:
+            edges = axis.get_window_extent()
+            for text in axis.texts:
+                extent = text.get_window_extent()
+                assert edges.x0 <= extent.x0, text
+                assert extent.x1 <= edges.x1, text
