@@ -62,7 +62,7 @@ class Analyse(plan_command.Command):
         schedulers = (('fp', 'edf') if parsed_args.scheduler == 'both'
                       else (parsed_args.scheduler,))
         rows = []
-        for scheduler in plan_output.track(schedulers, 'Analysing'):
+        for scheduler in schedulers:
             row: plan_output.Row = dict.fromkeys(_COLUMNS)
             row |= {'scheduler': scheduler, 'schedulable': False, 'tasks': []}
             try:

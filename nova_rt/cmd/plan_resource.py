@@ -4,8 +4,10 @@
 import argparse
 from collections.abc import Sequence
 from fractions import Fraction
+import functools
 
 from nova_rt import wording
+from nova_rt.cmd import plan_output
 from nova_rt.model import checks
 from nova_rt.model import supply
 from nova_rt.model import synthesis
@@ -46,11 +48,12 @@ def least(tasks: Sequence[tasks_.Task], scheduler: str,
                else synthesis.periods_for(tasks))
     for period in periods:
         checks.time_us('The period', period)
+    track = functools.partial(plan_output.track, label='Searching periods')
     if options.vcpus is None:
         return synthesis.synthesise(
-            tasks, periods, scheduler, cap=cap, overhead_us=overhead_us)
+            tasks, periods, scheduler, cap=cap, overhead_us=overhead_us, track=track)
     checks.count('The number of vCPUs', options.vcpus, supply.MAX_VCPUS)
-    sufficient = [synthesised for period in periods if (
+    sufficient = [synthesised for period in track(periods) if (
         synthesised := synthesis.least_runtime(
             tasks, period, options.vcpus, scheduler, cap, overhead_us))]
     if not sufficient:

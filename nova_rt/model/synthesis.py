@@ -138,11 +138,13 @@ def usable(resource: supply.Resource, overhead_us: int) -> supply.Resource:
 
 def synthesise(tasks: Sequence[tasks_.Task], periods_us: Iterable[int],
                local: str = 'fp', max_vcpus: int = 64,
-               cap: Fraction = Fraction(1),
-               overhead_us: int = 0) -> Synthesis:
+               cap: Fraction = Fraction(1), overhead_us: int = 0,
+               track: Callable[[Sequence[int]], Iterable[int]] = iter) -> Synthesis:
     """Return the reservation of the least share over periods and m.
 
     The fewest vCPUs and then the longest period win a tie.
+
+    :param track: returns the periods that it is given, and may show which is searched
 
     :raises checks.ModelError: if no reservation within the limits suffices
     """
@@ -153,7 +155,7 @@ def synthesise(tasks: Sequence[tasks_.Task], periods_us: Iterable[int],
     densest = max(Fraction(task.wcet_us, task.deadline_us) for task in tasks)
     best: Synthesis | None = None
     # Short periods and few vCPUs need the least, and leave most others no chance.
-    for period in sorted(periods_us):
+    for period in track(sorted(periods_us)):
         for vcpus in range(least, most + 1):
             share = cap if best is None else min(cap, best.resource.bandwidth / vcpus)
             # A job runs on one vCPU at a time, so m of the densest must fit.

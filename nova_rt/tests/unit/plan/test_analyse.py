@@ -2,6 +2,7 @@
 import pytest
 
 from nova_rt.cmd import plan
+from nova_rt.cmd import plan_output
 from nova_rt.tests.unit.plan.cases import PAPER
 
 
@@ -52,6 +53,22 @@ def test_analyse_finds_the_least_reservation(ask, gamma):
     (four,) = ask('analyse', gamma, '--period-us', '10000', '--vcpus', '4',
                   '--scheduler', 'fp')
     assert four['bandwidth'] > fixed['bandwidth']
+
+
+@pytest.mark.parametrize('more', [(), ('--vcpus', '2')])
+def test_a_search_with_one_scheduler_shows_progress(ask, small, monkeypatch, more):
+    steps = []
+
+    def track(items, label):
+        assert label == 'Searching periods'
+        for item in items:
+            steps.append(item)
+            yield item
+
+    monkeypatch.setattr(plan_output, 'track', track)
+    (fixed,) = ask('analyse', small, '--scheduler', 'fp', *more)
+    assert fixed['schedulable'] is True
+    assert steps == [1000, 2000, 5000, 10_000, 20_000]
 
 
 def test_analyse_reads_yaml_in_mixed_units(ask, small):
