@@ -14,6 +14,8 @@ from nova_rt.virt.rt_init import program
 
 NAMESPACE = 'urn:nova-rt:reservation:1'
 PREFIX = 'rt'
+# What rt-init is called with if no policy is asked for.
+_NO_POLICY = 'other'
 _TAG = f'{{{NAMESPACE}}}reservation'
 
 
@@ -26,7 +28,8 @@ def with_reservation(xml: str, holding: ledger.Holding, rt_init: str,
     """Return a domain whose init waits for its reservation.
 
     The container is confined to its pCPUs, rt-init is bound into it and
-    started in place of its init, and the metadata say what it holds.
+    started in place of its init, and the metadata say what it holds. In a user
+    namespace it has a network namespace too.
 
     :param xml: an LXC domain as Nova writes it
     :param rt_init: the path of rt-init on the host
@@ -36,6 +39,7 @@ def with_reservation(xml: str, holding: ledger.Holding, rt_init: str,
     _confine(domain, holding.pcpus)
     _wrap_init(domain, policy)
     _bind(domain, rt_init)
+    _give_own_network(domain)
     _describe(domain, holding)
     return _text(domain)
 
@@ -84,6 +88,20 @@ def holding_in(xml: str) -> ledger.Holding | None:
         pcpus)
 
 
+def highest_priority_in(xml: str) -> int | None:
+    """Return the highest real-time priority that a container's processes may choose.
+
+    It is that of the policy which its init is started under, without one the kernel's
+    highest. None if the domain is not a container with a reservation.
+    """
+    domain = etree.fromstring(xml)
+    if domain.find(f'metadata/{_TAG}') is None or (
+            domain.findtext('os/init') != program.INSIDE):
+        return None
+    policy, priority = [element.text for element in domain.findall('os/initarg')[:2]]
+    return reservation.MAX_PRIORITY if policy == _NO_POLICY else int(priority or '')
+
+
 def metadata(holding: ledger.Holding) -> str:
     """Return the metadata alone, as libvirt's setMetadata() takes them."""
     return _text(etree.Element('reservation', **_attributes(holding)))
@@ -98,7 +116,7 @@ def _confine(domain: etree._Element, pcpus: tuple[int, ...]) -> None:
 def _wrap_init(domain: etree._Element,
                policy: reservation.InitPolicy | None) -> None:
     init = _child(_child(domain, 'os'), 'init')
-    arguments = ['other', '0'] if policy is None else [
+    arguments = [_NO_POLICY, '0'] if policy is None else [
         policy.policy, str(policy.priority)]
     arguments.append(init.text or '/sbin/init')
     init.text = program.INSIDE
@@ -114,6 +132,18 @@ def _bind(domain: etree._Element, rt_init: str) -> None:
     etree.SubElement(bind, 'source', dir=rt_init)
     etree.SubElement(bind, 'target', dir=program.INSIDE)
     etree.SubElement(bind, 'readonly')
+
+
+def _give_own_network(domain: etree._Element) -> None:
+    """Give a container in a user namespace a network of its own.
+
+    Without an interface, which Nova allows, libvirt gives it none, so it may not mount
+    sysfs, and does not start.
+    """
+    if domain.find('idmap') is not None:
+        features = _child(domain, 'features')
+        if features.find('privnet') is None:
+            etree.SubElement(features, 'privnet')
 
 
 def _describe(domain: etree._Element, holding: ledger.Holding) -> None:

@@ -42,9 +42,16 @@ class DomainReservations:
     def reconcile(self) -> None:
         """Make the kernel hold what the running servers hold, no more."""
         with self._lock:
-            self._reservations.reconcile([
-                (guest.id, holding) for guest in self._connection.list_guests()
-                if (holding := holding_in(guest)) is not None])
+            running = [
+                (guest, holding) for guest in self._connection.list_guests()
+                if (holding := holding_in(guest)) is not None]
+            self._reservations.reconcile(
+                [(guest.id, holding) for guest, holding in running])
+            for guest, _ in running:
+                try:
+                    self._permit(guest)
+                except errors.CgroupError as exc:
+                    LOG.error('A container cannot use its reservation: %s', exc)
 
     def apply(self, instance: objects.Instance) -> None:
         """Apply the reservation of a server that Nova has just started.
@@ -78,6 +85,14 @@ class DomainReservations:
         holding = holding_in(guest)
         if holding is not None:
             self._reservations.apply(guest.id, holding)
+            self._permit(guest)
+
+    def _permit(self, guest: libvirt_guest.Guest) -> None:
+        """Let a container's processes choose real-time policies."""
+        xml = _xml_of(guest)
+        priority = None if xml is None else domain_xml.highest_priority_in(xml)
+        if priority is not None:
+            self._reservations.permit(guest.id, priority)
 
     def change(self, instance: objects.Instance, holding: ledger.Holding) -> None:
         """Give a server another budget, whether it runs or not.
@@ -134,15 +149,22 @@ def holding_in(guest: libvirt_guest.Guest) -> ledger.Holding | None:
 
     :raises libvirtError: if libvirt does not answer
     """
+    xml = _xml_of(guest)
     try:
-        return domain_xml.holding_in(guest.get_xml_desc())
-    except driver.libvirt.libvirtError as exc:
-        if exc.get_error_code() != driver.libvirt.VIR_ERR_NO_DOMAIN:
-            raise
-        return None  # Deleted since it was listed.
+        return None if xml is None else domain_xml.holding_in(xml)
     except ValueError as exc:
         LOG.error('The metadata of domain %s are not valid (%s): it is left '
                   'as it is.', guest.uuid, exc)
+        return None
+
+
+def _xml_of(guest: libvirt_guest.Guest) -> str | None:
+    """Return a domain as libvirt describes it, None if it was deleted meanwhile."""
+    try:
+        return guest.get_xml_desc()
+    except driver.libvirt.libvirtError as exc:
+        if exc.get_error_code() != driver.libvirt.VIR_ERR_NO_DOMAIN:
+            raise
         return None
 
 

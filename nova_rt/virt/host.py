@@ -14,6 +14,7 @@ from nova_rt import errors
 from nova_rt import ledger
 from nova_rt import shares
 from nova_rt.virt import container_groups
+from nova_rt.virt import user_namespaces
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import errors as cgroup_errors
 from nova_rt.virt.cgroup import hierarchy
@@ -47,6 +48,15 @@ class Host(abc.ABC):
         :param number: libvirt's id of the server's domain
         :raises NovaRTError: if it cannot have it
         :raises ProcessLookupError: if it has ended
+        """
+
+    @abc.abstractmethod
+    def permit(self, number: int, priority: int) -> None:
+        """Let a server's processes choose real-time policies, if they may not yet.
+
+        :param number: libvirt's id of the server's domain
+        :param priority: the highest that they may choose
+        :raises NovaRTError: if that is not possible
         """
 
     @abc.abstractmethod
@@ -119,11 +129,23 @@ class ReservationHost(Host):
                 f'/{" or /".join(self._tops)}: its container has ended.')
         wanted = self._budget(holding)
         if not self._hierarchy.holds(group, wanted):
+            self._hierarchy.own(group)
             self._admit(self._hierarchy, group, wanted)
             LOG.info('Applied %d µs every %d µs on pCPUs %s to /%s',
                      holding.reservation.runtime_us,
                      holding.reservation.period_us,
                      sorted(holding.pcpus), group)
+
+    def permit(self, number: int, priority: int) -> None:
+        """See base class; a container needs it in a user namespace.
+
+        :raises CgroupError: if that is not possible
+        """
+        group = self.group_of(number)
+        if self._dialect is not None and group is not None:
+            tree = self._dialect.tree
+            user_namespaces.permit_realtime(
+                number, tree.processes(group), priority, tree.proc)
 
     def _admit(self, groups: hierarchy.Hierarchy, group: str,
                wanted: budget.Budget) -> None:

@@ -72,6 +72,9 @@ class MachineHost(host.Host):
                 f'QEMU runs a vCPU on thread {thread}, but that is {name!r} here: run '
                 "nova-rt-compute in the host's pid namespace, as QEMU is.")
 
+    def permit(self, number: int, priority: int) -> None:
+        """See base class; a guest decides that by itself."""
+
     def group_of(self, number: int) -> None:
         """See base class; none is needed."""
 

@@ -7,6 +7,7 @@ from oslo_config import cfg
 
 from nova_rt.virt import host
 from nova_rt.virt import kinds
+from nova_rt.virt import user_namespaces
 from nova_rt.virt.rt_init import program
 
 
@@ -30,11 +31,16 @@ def check(conf: cfg.ConfigOpts) -> None:
 
 
 def _check_containers(conf: cfg.ConfigOpts) -> None:
-    if conf.libvirt.uid_maps or conf.libvirt.gid_maps:
+    if bool(conf.libvirt.uid_maps) != bool(conf.libvirt.gid_maps):
         raise host.UnavailableError(
-            '[libvirt] uid_maps and gid_maps put containers into user '
-            'namespaces, where the kernel grants no real-time policy: remove '
-            'them, or set [rt] hcbs_scheduler_available=false.')
+            'Only one of [libvirt] uid_maps and gid_maps is set: set both, which puts '
+            'containers into user namespaces, or neither.')
+    if conf.libvirt.uid_maps and not user_namespaces.sees_all_processes():
+        raise host.UnavailableError(
+            '[libvirt] uid_maps puts containers into user namespaces, where their first '
+            'processes are granted real-time policies one by one, but nova-rt-compute does '
+            "not see them: run it in the host's pid namespace, or remove uid_maps and "
+            'gid_maps.')
     if not program.BUILT.exists():
         raise host.UnavailableError(
             f'{program.BUILT} is missing: install nova-rt again, with a C '

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One node without a control plane, in deterministic virtual time.
+"""One node without a control plane, which runs a task and switches itself off.
 
-An instruction takes 8 ns and waiting takes no time, so the result does not
-depend on the machine. See ``task.py`` for what the node does.
+In deterministic virtual time, an instruction takes 8 ns and waiting takes no time, so
+the result does not depend on the machine. The tasks are ``paper_task.py`` and
+``untrusted_task.py``.
 """
 
 from collections.abc import Mapping
+from collections.abc import Sequence
+import json
 from pathlib import Path
+import shutil
+from typing import Any
 
 from stack.errors import StackError
 from stack.image import build
@@ -18,22 +23,38 @@ from stack.nodes.machine import NodeImage
 from stack.rundir import RunDir
 from stack.service import Site
 
-TASK = Path(__file__).parent / 'task.py'
 PATIENCE = 1800  # seconds
+HERE = Path(__file__).parent
+BARE = HERE / 'bare.py'
+PAPER = HERE / 'paper_task.py'
+UNTRUSTED = HERE / 'untrusted_task.py'
+# What a task finds beside it: C programs of stack/image.
+PROGRAMS = ('attempts',)
 
 
 class Alone(Machine):
-    """The machine; it switches itself off."""
+    """The machine; it switches itself off.
 
-    timing = ('-accel', 'tcg,thread=single,tb-size=512',
-              '-icount', 'shift=3,sleep=off', '-no-reboot')
+    :param task: the program that it runs
+    """
+
+    def __init__(self, site: Site, number: int, task: Path) -> None:
+        super().__init__(site, number)
+        self._task = task
 
     def write_share(self, folder: Path) -> None:
         """See base class; the task instead of a configuration."""
         share.write_programs(self.site, folder)
-        (folder / 'task').write_text(TASK.read_text())
+        shutil.copy(BARE, folder)
+        (folder / 'task').write_text(self._task.read_text())
         (folder / 'task').chmod(0o755)
         build.build('busybox-hog', folder, self.site.processes.run)
+        for program in PROGRAMS:
+            build.compile_program(program, folder / program, self.site.processes.run)
+
+    def command(self) -> Sequence[str]:
+        """See base class; what switches itself off stays so."""
+        return (*super().command(), '-no-reboot')
 
     def ready(self) -> bool:
         """Whether it has printed its result; it then switches itself off."""
@@ -47,28 +68,50 @@ class Alone(Machine):
                 if line.startswith('RESULT ')]
 
 
+class InVirtualTime(Alone):
+    """The same in deterministic time."""
+
+    timing = ('-accel', 'tcg,thread=single,tb-size=512',
+              '-icount', 'shift=3,sleep=off')
+
+
 def measure(path: Path) -> Mapping[str, containers.Container]:
-    """Return the paper's containers as such a node measured them.
+    """Return the paper's containers as a node in virtual time measured them.
 
     :param path: a run directory, empty again afterwards but for the logs.
     :raises StackError: if the node ends without a result.
     """
+    running = containers.parse(_result(path, PAPER, InVirtualTime))
+    if not running:
+        raise StackError(f'No container ran: see {path}.')
+    return running
+
+
+def attempts(path: Path) -> Mapping[str, Any]:
+    """Return what an untrusted container tried, and what became of it.
+
+    :param path: a run directory, empty again afterwards but for the logs.
+    :raises StackError: if the node ends without a result.
+    """
+    result: Mapping[str, Any] = json.loads(_result(path, UNTRUSTED, InVirtualTime))
+    return result
+
+
+def _result(path: Path, task: Path, machine_type: type[Alone]) -> str:
+    """Return what a task printed."""
     rundir = RunDir(path)
     site = Site(rundir)
     rundir.create()
     try:
         NodeImage(site).prepare()
-        machine = Alone(site, 1)
+        machine = machine_type(site, 1, task)
         machine.patience = PATIENCE
         machine.prepare()
         machine.start()
-        running = containers.parse(machine.result()[-1])
+        return machine.result()[-1]
     finally:
         with uninterrupted():
             site.processes.close()
             site.processes.stop(site.processes.names())
             site.processes.stop_marked()
             rundir.discard()
-    if not running:
-        raise StackError(f'No container ran: see {rundir.logs}.')
-    return running

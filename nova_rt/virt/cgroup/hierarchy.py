@@ -68,6 +68,14 @@ class Hierarchy:
         except errors.CgroupError as exc:
             LOG.error('/%s could not be given back its budget: %s', group, exc)
 
+    def own(self, group: str) -> None:
+        """Keep a container's root from the limits of its group and of those above.
+
+        :raises KernelRefusalError: if this process may not
+        """
+        for part in (group, *ancestors(group)):
+            self._tree.own(part)
+
     def holds(self, group: str, wanted: budget.Budget) -> bool:
         """Return whether a group has exactly this budget."""
         return self._dialect.read(group) == wanted

@@ -8,6 +8,11 @@ import pathlib
 
 from nova_rt.virt.cgroup import errors
 
+# With which a container manages groups of its own; /sys/kernel/cgroup/delegate has
+# more, none of which concerns CPUs.
+_DELEGATED = frozenset({
+    'cgroup.procs', 'cgroup.threads', 'cgroup.subtree_control', 'tasks'})
+
 
 class CgroupTree:
     """Groups of the cpu controller, read and written as files.
@@ -83,6 +88,13 @@ class CgroupTree:
         for name in names:
             yield f'{group}/{name}' if group else name
 
+    def processes(self, group: str) -> list[int]:
+        """Return the processes of a group; 0 for each that cannot be seen from here.
+
+        :raises MissingControlFileError: if the group is gone
+        """
+        return [int(line) for line in self.read(group, 'cgroup.procs').split()]
+
     def read(self, group: str, name: str) -> str:
         """Return the text of a control file.
 
@@ -111,6 +123,30 @@ class CgroupTree:
             raise self._missing(group, name) from None
         except OSError as exc:
             raise errors.kernel_refusal(group, name, text, exc.errno) from None
+
+    def own(self, group: str) -> None:
+        """Take a group's limits back from a user namespace, if it has them.
+
+        For a container in one, libvirt gives all of a group's files to the
+        container's root on version 2, though the kernel's documentation ("Delegation")
+        leaves the limits to whoever delegates. Those that the kernel lists as
+        delegatable stay with the container.
+
+        :raises KernelRefusalError: if this process may not
+        """
+        try:
+            if os.stat(self._path(group)).st_uid == 0:
+                return
+            with os.scandir(self._path(group)) as entries:
+                files = [entry for entry in entries
+                         if entry.is_file() and entry.name not in _DELEGATED
+                         and entry.stat().st_uid != 0]
+            for entry in files:
+                os.chown(entry.path, 0, 0)
+        except FileNotFoundError:
+            return
+        except OSError as exc:
+            raise errors.kernel_refusal(group, '', 'chown', exc.errno) from None
 
     def make(self, group: str) -> None:
         """Create a group, or take one that is there already.

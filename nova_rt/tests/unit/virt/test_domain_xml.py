@@ -57,6 +57,28 @@ def test_init_is_started_under_the_policy_asked_for():
         'rr', '30', '/sbin/init']
 
 
+@pytest.mark.parametrize('features', ['', '<features><privnet/></features>'])
+def test_a_container_in_a_user_namespace_has_a_network_of_its_own(features):
+    domain = DOMAIN.replace('<vcpu>', f'{features}<idmap/><vcpu>')
+    changed = etree.fromstring(domain_xml.with_reservation(domain, HOLDING, '/rt-init', None))
+    assert len(changed.findall('features/privnet')) == 1
+
+
+def test_a_container_without_one_has_the_network_that_nova_gives_it():
+    assert changed().find('features') is None
+
+
+@pytest.mark.parametrize(('policy', 'highest'), [
+    (None, 99), (reservation.InitPolicy('rr', 30), 30)])
+def test_what_a_container_may_choose_is_the_priority_of_its_init_or_any(policy, highest):
+    text = etree.tostring(changed(policy)).decode()
+    assert domain_xml.highest_priority_in(text) == highest
+
+
+def test_what_processes_choose_without_a_reservation_is_left_to_nova():
+    assert domain_xml.highest_priority_in(DOMAIN) is None
+
+
 def test_rt_init_is_bound_into_the_container_read_only():
     bind = changed().findall('devices/filesystem')[-1]
     assert bind.find('source').get('dir') == '/lib/rt-init'

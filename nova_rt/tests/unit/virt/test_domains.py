@@ -52,6 +52,22 @@ def test_the_running_containers_that_hold_something_are_reconciled(
         guest(7), guest(8, None), guest(9)]
     ours.reconcile()
     kernel.reconcile.assert_called_once_with([(7, HOLDING), (9, HOLDING)])
+    assert kernel.permit.mock_calls == [mock.call(7, 99), mock.call(9, 99)]
+
+
+def test_a_container_that_cannot_use_its_reservation_keeps_no_other_from_it(
+        ours, connection, kernel, caplog):
+    connection.list_guests.return_value = [guest(7), guest(9)]
+    kernel.permit.side_effect = [errors.CgroupError('It may not.'), None]
+    ours.reconcile()
+    assert kernel.permit.call_count == 2
+    assert 'cannot use its reservation: It may not.' in caplog.text
+
+
+def test_a_server_that_starts_may_use_real_time_policies(ours, connection, kernel):
+    connection.get_guest.return_value = guest(7)
+    ours.apply(mock.Mock())
+    assert kernel.mock_calls == [mock.call.apply(7, HOLDING), mock.call.permit(7, 99)]
 
 
 @pytest.mark.parametrize('start', [

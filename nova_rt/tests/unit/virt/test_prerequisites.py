@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import importlib.util
 import types
 
@@ -6,6 +7,7 @@ import pytest
 
 from nova_rt.virt import host
 from nova_rt.virt import prerequisites
+from nova_rt.virt import user_namespaces
 from nova_rt.virt.rt_init import program
 
 
@@ -28,12 +30,21 @@ def test_containers_without_user_namespaces_may_be_offered_reservations():
 
 @pytest.mark.parametrize(('libvirt', 'advice'), [
     ({'virt_type': 'parallels'}, 'virt_type is parallels, .*: set it to one of these'),
-    ({'uid_maps': ['0:1000:1']}, 'remove them'),
-    ({'gid_maps': ['0:1000:1']}, 'remove them')])
+    ({'uid_maps': ['0:1000:1']}, 'set both'),
+    ({'gid_maps': ['0:1000:1']}, 'set both')])
 def test_an_option_that_forbids_reservations_is_an_error_with_advice(
         libvirt, advice):
     with pytest.raises(host.UnavailableError, match=advice):
         prerequisites.check(options(**libvirt))
+
+
+@pytest.mark.parametrize('sees_all', [True, False])
+def test_user_namespaces_need_a_service_that_sees_the_containers_processes(
+        monkeypatch, sees_all):
+    monkeypatch.setattr(user_namespaces, 'sees_all_processes', lambda: sees_all)
+    with contextlib.nullcontext() if sees_all else pytest.raises(
+            host.UnavailableError, match="in the host's pid namespace"):
+        prerequisites.check(options(uid_maps=['0:1000:1'], gid_maps=['0:1000:1']))
 
 
 @pytest.mark.parametrize('virt_type', ['kvm', 'qemu'])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import errno
 import io
+import os
 import pathlib
 
 import pytest
@@ -101,3 +102,21 @@ def test_a_refusal_names_the_file_or_the_group_itself():
                 for group, name in (('one', 'cpu.max'), ('one', ''), ('', 'cpu.max'))]
     assert [str(refusal).split(' (')[0].split(' in ')[1] for refusal in refusals] == [
         '/one/cpu.max', '/one', '/cpu.max']
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
+def test_limits_that_a_user_namespace_has_are_taken_back(tmp_path):
+    group = tmp_path / 'machine/one'
+    group.mkdir(parents=True)
+    for name in ('cpu.rt_runtime_us', 'cpu.max', 'cgroup.procs'):
+        (group / name).write_text('')
+        os.chown(group / name, 1000, 1000)
+    os.chown(group, 1000, 1000)
+    tree.CgroupTree(tmp_path, 2).own('machine/one')
+    assert {path.name: path.stat().st_uid for path in group.iterdir()} == {
+        'cpu.rt_runtime_us': 0, 'cpu.max': 0, 'cgroup.procs': 1000}
+    assert group.stat().st_uid == 1000
+
+
+def test_a_group_that_has_gone_has_no_limits_to_take_back(tmp_path):
+    tree.CgroupTree(tmp_path, 2).own('machine/one')
