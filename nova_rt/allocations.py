@@ -28,6 +28,8 @@ LOG = logging.getLogger(__name__)
 _TRIES = 4
 _READ_VERSION = '1.9'
 _CANDIDATES_VERSION = '1.36'
+# Placement's answer to a question for a trait that it does not know.
+_UNKNOWN_TRAIT = 400
 
 # What Placement returns for a consumer, and the resources in it by provider.
 Payload = dict[str, Any]
@@ -90,11 +92,18 @@ class PlacementClient:
             for consumer, allocation in allocations.items()
             if shares.RESOURCE_CLASS in allocation['resources']}
 
-    def has_candidate(self, share: int) -> bool | None:
-        """Return whether any host has this share left; None: no answer."""
+    def has_candidate(self, share: int,
+                      traits: Iterable[str] = (shares.TRAIT,)) -> bool | None:
+        """Return whether any host has this share left; None: no answer.
+
+        :param traits: that the host must have
+        """
         response = self._get(
             f'/allocation_candidates?resources={shares.RESOURCE_CLASS}:'
-            f'{share}&required={shares.TRAIT}&limit=1', _CANDIDATES_VERSION)
+            f'{share}&required={",".join(sorted(traits))}&limit=1', _CANDIDATES_VERSION)
+        if response.status_code == _UNKNOWN_TRAIT:
+            # No host has ever had it.
+            return False
         return bool(response.json()['allocation_requests']) if response else None
 
     def set_share(self, consumer: str, provider: str, share: int) -> bool:

@@ -2,7 +2,7 @@
 """Compares what kernel, ledger, Nova and Placement each say of one host.
 
 Nova's instances are the reference: they say what was reserved for whom. A repair
-never takes anything away from a running container, whoever is right.
+never takes anything away from a running server, whoever is right.
 """
 
 from collections.abc import Iterable
@@ -12,6 +12,7 @@ import dataclasses
 import enum
 
 from nova_rt import bandwidth
+from nova_rt import kinds
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
@@ -40,8 +41,8 @@ class Server:
 
     :ivar wanted: its reservation, None without one
     :ivar holdings: all that it holds here: its own, and a side of a move
-    :ivar runs: what its container here must have; None if it has none here or
-        Nova is about to start or stop it
+    :ivar runs: what its container or virtual machine here must have; None if it has
+        none here or Nova is about to start or stop it
     :ivar lacks_claim: it is here with a reservation, but holds no pCPUs
     :ivar allocations: the share that Placement must have allocated here, by
         consumer; None while Nova is changing it
@@ -61,15 +62,17 @@ class Server:
 class Kernel:
     """What the kernel holds. Bandwidths by pCPU.
 
-    :ivar containers: by server, those that run
+    :ivar containers: by server, the containers or virtual machines that run
     :ivar others: by group, those that hold something and are no container
     :ivar kept: what the groups above hold and nothing below them uses
+    :ivar kind: that the host runs
     """
 
     containers: Mapping[str, Sequence[int]]
     others: Mapping[str, Sequence[int]] = dataclasses.field(
         default_factory=dict)
     kept: Sequence[int] = ()
+    kind: kinds.Kind = kinds.Kind.CONTAINER
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -126,7 +129,7 @@ def _claim(server: Server) -> Iterable[Drift]:
             Kind.CLAIM_MISSING, server.uuid,
             'The server has a reservation but no claim on pCPUs, so it cannot '
             'be started: resize or migrate it, or shelve and unshelve it.',
-            'records the pCPUs of its container, if it runs')
+            'records the pCPUs that it runs on, if it runs')
     if server.flavor_silent:
         yield Drift(
             Kind.FLAVOR_SILENT, server.uuid,
@@ -140,13 +143,13 @@ def _kernel(empty: shares.HostShares, servers: Iterable[Server],
     known = {server.uuid: server for server in servers}
     for server in known.values():
         if server.runs is not None:
-            yield from _container(empty, server.uuid, server.runs,
-                                  kernel.containers.get(server.uuid))
+            yield from _running(empty, server.uuid, server.runs,
+                                kernel.containers.get(server.uuid), kernel.kind)
     for uuid, has in kernel.containers.items():
         if any(has) and (uuid not in known or not known[uuid].holdings):
             yield Drift(
                 Kind.KERNEL_STRANGER, uuid,
-                f'A container has {_most(has)} of a pCPU, but Nova has no such '
+                f'A {kernel.kind.value} has {_most(has)} of a pCPU, but Nova has no such '
                 'server with a reservation here: end its domain with virsh if '
                 'nobody needs it.')
     for group, has in kernel.others.items():
@@ -163,13 +166,13 @@ def _kernel(empty: shares.HostShares, servers: Iterable[Server],
             'takes it back')
 
 
-def _container(empty: shares.HostShares, uuid: str, holding: ledger.Holding,
-               has: Sequence[int] | None) -> Iterable[Drift]:
+def _running(empty: shares.HostShares, uuid: str, holding: ledger.Holding,
+             has: Sequence[int] | None, kind: kinds.Kind) -> Iterable[Drift]:
     wanted = empty.add(holding.reservation, holding.pcpus).used
     if has is None:
         yield Drift(
             Kind.KERNEL_LACKS, uuid,
-            'Nova says that the server runs, but it has no container: start '
+            f'Nova says that the server runs, but it has no {kind.value}: start '
             'it again.')
         return
     missing = [w - h for w, h in zip(wanted, has, strict=True)]
@@ -177,14 +180,14 @@ def _container(empty: shares.HostShares, uuid: str, holding: ledger.Holding,
         pcpu = missing.index(max(missing))
         yield Drift(
             Kind.KERNEL_LACKS, uuid,
-            f'The container has {bandwidth.percent(has[pcpu])} of pCPU {pcpu}, '
+            f'The {kind.value} has {bandwidth.percent(has[pcpu])} of pCPU {pcpu}, '
             f'but its reservation is {bandwidth.percent(wanted[pcpu])}.',
             'gives it its reservation')
     elif min(missing) < 0:
         pcpu = missing.index(min(missing))
         yield Drift(
             Kind.KERNEL_EXCEEDS, uuid,
-            f'The container has {bandwidth.percent(has[pcpu])} of pCPU {pcpu}, '
+            f'The {kind.value} has {bandwidth.percent(has[pcpu])} of pCPU {pcpu}, '
             f'more than its reservation of {bandwidth.percent(wanted[pcpu])}: '
             'it keeps that until its server is rebooted.')
 

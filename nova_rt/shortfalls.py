@@ -9,6 +9,7 @@ import itertools
 
 from nova_rt import bandwidth
 from nova_rt import fitting
+from nova_rt import kinds
 from nova_rt import reservation
 from nova_rt import shares
 
@@ -20,19 +21,21 @@ class Host:
     :ivar trouble: why Nova does not use it at all; empty if it does
     :ivar reported: its bandwidth, as it last reported; None if it offers none
     :ivar left: by resource class, what Placement may still allocate
+    :ivar kind: the kind of server that it runs, None if it does not say
     """
 
     name: str
     trouble: str
     reported: shares.HostShares | None
     left: Mapping[str, int]
+    kind: kinds.Kind | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Shortfall:
     """One reason why a server does not fit a host, or that it does.
 
-    :ivar what: ``pCPU 3``, a resource class, or empty for the whole host
+    :ivar what: ``pCPU 3``, a resource class, ``kind``, or empty for the whole host
     """
 
     host: str
@@ -44,16 +47,28 @@ class Shortfall:
 
 
 def explain(hosts: Iterable[Host], wanted: reservation.Reservation | None,
-            needs: Mapping[str, int]) -> Iterator[Shortfall]:
+            needs: Mapping[str, int],
+            kind: kinds.Choice | None = None) -> Iterator[Shortfall]:
     """Yield what is missing now, host by host.
 
     :param wanted: the server's reservation, None without one
     :param needs: by resource class, what the server takes from Placement
+    :param kind: of the server, and why; None if any kind will do
     """
     for host in hosts:
-        shortfalls = list(_of_host(host, wanted, needs))
+        shortfalls = (_of_kind(host, kind) if wanted is not None else []) or list(
+            _of_host(host, wanted, needs))
         yield from shortfalls or [Shortfall(
             host.name, '', '', '', '', 'The server fits now.')]
+
+
+def _of_kind(host: Host, kind: kinds.Choice | None) -> list[Shortfall]:
+    """Return that a host runs the other kind; all else does not matter then."""
+    if kind is None or host.kind in (None, kind.kind):
+        return []
+    return [Shortfall(
+        host.name, 'kind', kind.kind.value, host.kind.value, '',
+        f'The host runs {host.kind.plural}, but {kind.reason}.')]
 
 
 def _of_host(host: Host, wanted: reservation.Reservation | None,

@@ -11,7 +11,9 @@ caller's policy is asked first: no answer tells callers of a flavor or a server
 that they may not see.
 """
 
+from collections.abc import Callable
 from collections.abc import Mapping
+import functools
 
 from nova import context as nova_context
 from nova import objects
@@ -21,13 +23,21 @@ from nova.policies import flavor_extra_specs as extra_specs_policies
 from nova.policies import servers as server_policies
 
 from nova_rt import bandwidth
+from nova_rt import contradictions
+from nova_rt import kinds
 from nova_rt import reservation
 from nova_rt import spelling
+from nova_rt.api import images
+from nova_rt.instance import request_specs
 
 CONF = nova.conf.CONF
 
 # Nova reads the second only if the first is absent, even when it is empty.
 HINT_KEYS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
+
+# The extra specs of others that matter beside a reservation.
+_BESIDE = {*contradictions.EXTRA_SPECS,
+           *(kinds.TRAIT_PREFIX + kind.trait for kind in kinds.Kind)}
 
 
 def check_create(context: nova_context.RequestContext, body: object) -> None:
@@ -41,28 +51,29 @@ def check_create(context: nova_context.RequestContext, body: object) -> None:
     if not context.can(server_policies.SERVERS % 'create', target,
                        fatal=False):
         return
-    _check_server(context, common.get_id_from_href(flavor_ref), _hints(body))
+    _check_server(context, common.get_id_from_href(flavor_ref), _hints(body),
+                  functools.partial(images.of_new_server, context, server))
 
 
 def check_action(context: nova_context.RequestContext, body: object,
                  server_id: str) -> None:
-    """Check a resize: the server's stored hints over the new flavor.
+    """Check a resize: the server's stored hints and its image with the new flavor.
 
-    Other actions keep the flavor that the server has.
+    A rebuild as well: its flavor and its stored hints with the new image. Other
+    actions keep both.
     """
     flavor_ref = _mapping(body, 'resize').get('flavorRef')
-    if not isinstance(flavor_ref, (int, str)):
-        return
-    server = objects.InstanceMapping.get_by_instance_uuid(context, server_id)
-    target = {'user_id': server.user_id, 'project_id': server.project_id}
-    if not (context.is_admin or context.project_id == server.project_id):
-        return
-    if not context.can(server_policies.SERVERS % 'resize', target,
-                       fatal=False):
-        return
-    spec = objects.RequestSpec.get_by_instance_uuid(context, server_id)
-    hints = spec.scheduler_hints if 'scheduler_hints' in spec else None
-    _check_server(context, str(flavor_ref), hints or {})
+    image_ref = _mapping(body, 'rebuild').get('imageRef')
+    if isinstance(flavor_ref, (int, str)):
+        spec = _spec_of(context, server_id, 'resize')
+        if spec is not None:
+            _check_server(context, str(flavor_ref), _stored_hints(spec),
+                          functools.partial(request_specs.image_of, spec))
+    elif isinstance(image_ref, str):
+        spec = _spec_of(context, server_id, 'rebuild')
+        if spec is not None and request_specs.reservation_of(spec):
+            _check_together(spec.flavor.extra_specs,
+                            images.properties(context, image_ref))
 
 
 def check_extra_specs(context: nova_context.RequestContext, body: object,
@@ -80,23 +91,62 @@ def check_extra_specs(context: nova_context.RequestContext, body: object,
     if not isinstance(added, dict):
         return
     spelling.check_extra_spec_names(added)
-    if added.keys().isdisjoint(reservation.EXTRA_SPECS):
+    ours = not added.keys().isdisjoint(reservation.EXTRA_SPECS)
+    if not ours and added.keys().isdisjoint(_BESIDE):
         return
     flavor = objects.Flavor.get_by_flavor_id(context, flavor_id)
-    described = reservation.described(
-        {**flavor.extra_specs, **added}, flavor.vcpus)
+    together = {**flavor.extra_specs, **added}
+    try:
+        described = reservation.described(together, flavor.vcpus)
+    except reservation.InvalidReservationError:
+        if ours:
+            raise
+        # It was wrong before: what is added now may still be meant.
+        return
     if described:
         reservation.check_cap(described, _cap())
+        _check_together(together, {})
+
+
+def _spec_of(context: nova_context.RequestContext, server_id: str,
+             action: str) -> objects.RequestSpec | None:
+    """Return a server's request, None if the caller may not do this with it."""
+    server = objects.InstanceMapping.get_by_instance_uuid(context, server_id)
+    target = {'user_id': server.user_id, 'project_id': server.project_id}
+    if not (context.is_admin or context.project_id == server.project_id):
+        return None
+    if not context.can(server_policies.SERVERS % action, target, fatal=False):
+        return None
+    return objects.RequestSpec.get_by_instance_uuid(context, server_id)
+
+
+def _stored_hints(spec: objects.RequestSpec) -> Mapping[str, object]:
+    hints = spec.scheduler_hints if 'scheduler_hints' in spec else None
+    return hints or {}
 
 
 def _check_server(context: nova_context.RequestContext, flavor_id: str,
-                  hints: Mapping[str, object]) -> None:
+                  hints: Mapping[str, object],
+                  image: Callable[[], Mapping[str, object]]) -> None:
+    """Check a server's flavor with its hints and its image.
+
+    :param image: returns its properties; called only if there is a reservation
+    """
     flavor = objects.Flavor.get_by_flavor_id(context, flavor_id, 'no')
     # What was set before the filter was there, or past it.
     spelling.check_extra_spec_names(flavor.extra_specs)
     wanted = reservation.requested(flavor.extra_specs, hints, flavor.vcpus)
     if wanted:
         reservation.check_cap(wanted, _cap())
+        _check_together(flavor.extra_specs, {})
+        _check_together(flavor.extra_specs, image())
+
+
+def _check_together(extra_specs: Mapping[str, object],
+                    image: Mapping[str, object]) -> None:
+    """Check what a flavor and an image ask for beside a reservation."""
+    contradictions.check(extra_specs, image)
+    kinds.chosen(extra_specs, image)
 
 
 def _cap() -> int:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import re
 from typing import Any
 
+from keystoneauth1 import exceptions as ks_exc
 from nova import exception
 from nova.api.openstack import wsgi
 import nova.conf
@@ -49,6 +50,7 @@ _LEFT_TO_NOVA = (
     db_exception.DBError,
     db_exception.CantStartEngineError,
     sqlalchemy.exc.SQLAlchemyError,
+    ks_exc.ClientException,
 )
 
 

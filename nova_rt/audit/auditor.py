@@ -35,7 +35,7 @@ class Auditor:
 
     :param node: the host's ComputeNode
     :param reservations: the host and its kernel
-    :param running: returns the containers that run, by server
+    :param running: returns the containers or virtual machines that run, by server
     """
 
     def __init__(

@@ -24,7 +24,7 @@ class Audit(manage_base.Explained, lister.Lister):
     nova-rt-compute. It asks Nova as that does, by the conductor. Each row is
     something that differs, and still did after a pause: the exit status is 1
     if any is left, 0 otherwise. With --heal, what can be is repaired in favour
-    of the servers' owners: a running container never loses bandwidth.
+    of the servers' owners: a running server never loses bandwidth.
     """
 
     _left = 0

@@ -48,5 +48,5 @@ def _rows(server: str) -> Iterator[tuple[str, ...]]:
     if request.fault:
         yield '', 'fault', '', '', '', request.fault
     for shortfall in shortfalls.explain(
-            collect.hosts(admin), request.wanted, request.needs):
+            collect.hosts(admin), request.wanted, request.needs, request.kind):
         yield dataclasses.astuple(shortfall)

@@ -12,9 +12,11 @@ from nova import servicegroup
 from nova.scheduler import utils
 
 from nova_rt import allocations
+from nova_rt import kinds
 from nova_rt import reservation
 from nova_rt import shortfalls
 from nova_rt.filters import host_view
+from nova_rt.filters import server_kind
 from nova_rt.instance import flavors
 from nova_rt.instance import request_specs
 
@@ -26,12 +28,14 @@ class Request:
     :ivar wanted: its reservation, None without one
     :ivar needs: by resource class, what it takes from Placement; empty for a
         server that no cell has yet
+    :ivar kind: of server, and why; None if any kind will do
     :ivar fault: the newest one that Nova has recorded; empty without one
     """
 
     wanted: reservation.Reservation | None
     needs: dict[str, int]
     fault: str
+    kind: kinds.Choice | None = None
 
 
 def request_of(context: nova_context.RequestContext, server: str) -> Request:
@@ -46,14 +50,16 @@ def request_of(context: nova_context.RequestContext, server: str) -> Request:
     spec = objects.RequestSpec.get_by_instance_uuid(context, server)
     fault = ''
     needs: dict[str, int] = {}
+    kind = request_specs.kind_of(spec)
     if mapping.cell_mapping is not None:
         with nova_context.target_cell(context, mapping.cell_mapping) as cell:
             instance = objects.Instance.get_by_uuid(cell, server, ['flavor'])
             needs = utils.resources_from_flavor(
                 instance, flavors.merged(spec.flavor, spec))
+            kind = server_kind.of_instance(cell, instance) or kind
             if instance.fault is not None:
                 fault = instance.fault.message
-    return Request(request_specs.reservation_of(spec), needs, fault)
+    return Request(request_specs.reservation_of(spec), needs, fault, kind)
 
 
 def hosts(context: nova_context.RequestContext) -> Iterator[shortfalls.Host]:
@@ -64,7 +70,7 @@ def hosts(context: nova_context.RequestContext) -> Iterator[shortfalls.Host]:
              for node in nodes]
     for node, trouble in sorted(nodes, key=lambda pair: pair[0].host):
         yield shortfalls.Host(node.host, trouble, host_view.reported_by(node),
-                              placement.left(node.uuid))
+                              placement.left(node.uuid), host_view.kind_of(node))
 
 
 def _nodes(context: nova_context.RequestContext,

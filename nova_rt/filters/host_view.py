@@ -8,6 +8,7 @@ from nova.scheduler import host_manager
 from oslo_log import log as logging
 
 from nova_rt import fitting
+from nova_rt import kinds
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.filters import request_state
@@ -70,6 +71,11 @@ def reported_by(host: host_manager.HostState | objects.ComputeNode,
                     host.host, exc)
         return None
     return reported if reported and any(reported.capacity) else None
+
+
+def kind_of(host: host_manager.HostState | objects.ComputeNode) -> kinds.Kind | None:
+    """Return the kind of server that a host runs, None if it does not say."""
+    return kinds.of_host((host.stats or {}).get('rt_dialect'), host.hypervisor_type)
 
 
 def shortfall(host: str, seen: shares.HostShares | None,

@@ -17,11 +17,13 @@ from nova import objects
 
 from nova_rt import allocations
 from nova_rt import fitting
+from nova_rt import kinds
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.filters import host_view
 from nova_rt.filters import in_place_resize
 from nova_rt.filters import request_state
+from nova_rt.filters import server_kind
 
 # Hosts of each cell that are looked at for the smallest shortfall.
 _LOOKED_AT = 1000
@@ -41,10 +43,13 @@ def ask_for_share(context: nova_context.RequestContext,
     the vCPUs.
 
     :returns: whether the request is for a reservation
-    :raises NoValidHost: if the reservation is invalid
+    :raises NoValidHost: if the reservation is invalid, or for another kind of
+        server than this one is
     """
     try:
         state = request_state.begin(spec)
+        if state.wanted is not None:
+            state.kind = server_kind.agreed(state.kind, server_kind.of_moved(context, spec))
     except reservation.InvalidReservationError as exc:
         raise exception.NoValidHost(reason=str(exc)) from None
     if 'extra_specs' not in spec.flavor:
@@ -54,7 +59,7 @@ def ask_for_share(context: nova_context.RequestContext,
         spec.flavor.extra_specs.pop(shares.EXTRA_SPEC, None)
         return False
     spec.flavor.extra_specs[shares.EXTRA_SPEC] = str(state.wanted.share)
-    spec.root_required.add(shares.TRAIT)
+    spec.root_required.update(_traits(state.kind))
     in_place_resize.ask_to_stay(context, state, state.wanted)
     return True
 
@@ -77,29 +82,38 @@ def find_candidates(context: nova_context.RequestContext,
         candidates = ask()
         if wanted is None or candidates is None or candidates[0]:
             break
-        if _refused_everywhere(context, wanted):
+        kind = state.kind if state else None
+        if _refused_everywhere(context, wanted, kind):
             raise exception.NoValidHost(
-                reason=f'{_smallest_shortfall(context, wanted)}.')
+                reason=f'{_smallest_shortfall(context, wanted, kind)}.')
     return candidates
 
 
+def _traits(kind: kinds.Choice | None) -> set[str]:
+    return {shares.TRAIT} if kind is None else {shares.TRAIT, kind.kind.trait}
+
+
 def _refused_everywhere(context: nova_context.RequestContext,
-                        wanted: reservation.Reservation) -> bool:
+                        wanted: reservation.Reservation,
+                        kind: kinds.Choice | None) -> bool:
     """Return whether Placement has no host with this share left."""
     placement = allocations.PlacementClient(context)
-    return placement.has_candidate(wanted.share) is False
+    return placement.has_candidate(wanted.share, _traits(kind)) is False
 
 
 def _smallest_shortfall(context: nova_context.RequestContext,
-                        wanted: reservation.Reservation) -> str:
-    """Return what the host that comes nearest is short of."""
+                        wanted: reservation.Reservation,
+                        kind: kinds.Choice | None) -> str:
+    """Return what the host of this kind that comes nearest is short of."""
     by_cell = nova_context.scatter_gather_skip_cell0(
         context, objects.ComputeNodeList.get_by_pagination, limit=_LOOKED_AT)
     shortfalls = [_shortfall(node, wanted) for nodes in by_cell.values()
                   if isinstance(nodes, objects.ComputeNodeList)
-                  for node in nodes]
+                  for node in nodes
+                  if kind is None or host_view.kind_of(node) is kind.kind]
     if not shortfalls:
-        return 'There is no host that offers CPU reservations'
+        return 'There is no host that offers CPU reservations' + (
+            f' to {kind.kind.plural}, but {kind.reason}' if kind else '')
     return str(min(shortfalls, key=lambda shortfall: shortfall.missing))
 
 

@@ -14,6 +14,7 @@ import dataclasses
 
 from nova import objects
 
+from nova_rt import kinds
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.instance import request_specs
@@ -39,6 +40,7 @@ class RequestState:
 
     :ivar spec: Nova's object; the scheduler's own copy
     :ivar wanted: the reservation that it asks for, None without one
+    :ivar kind: of the server, and why; None if any kind will do
     :ivar stays: whether it resizes a server that stays on its host
     :ivar begun: whether a server of it may hold an allocation by now
     :ivar hosts: what was counted, by host and node
@@ -46,6 +48,7 @@ class RequestState:
 
     spec: objects.RequestSpec
     wanted: reservation.Reservation | None
+    kind: kinds.Choice | None = None
     stays: bool = False
     begun: bool = False
     hosts: dict[tuple[str, str], CountedHost] = dataclasses.field(
@@ -63,7 +66,9 @@ def begin(spec: objects.RequestSpec) -> RequestState:
         thread then works on none
     """
     _current.set(None)
-    state = RequestState(spec, request_specs.reservation_of(spec))
+    wanted = request_specs.reservation_of(spec)
+    state = RequestState(
+        spec, wanted, request_specs.kind_of(spec) if wanted else None)
     _current.set(state)
     return state
 

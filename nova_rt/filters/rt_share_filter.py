@@ -14,6 +14,7 @@ from nova.scheduler import utils
 from oslo_log import log as logging
 
 from nova_rt import fitting
+from nova_rt import kinds
 from nova_rt import reservation
 from nova_rt.filters import hooks
 from nova_rt.filters import host_view
@@ -47,9 +48,11 @@ class RTShareFilter(filters.BaseHostFilter):
         """
         state = _state_of(spec_obj)
         wanted = state.wanted
-        if wanted is None or utils.request_is_rebuild(spec_obj) or state.stays:
+        if wanted is None or state.stays:
             return filter_obj_list
         hosts = list(filter_obj_list)
+        if utils.request_is_rebuild(spec_obj):
+            return _of_kind(hosts, state.kind)
         # Whether an allocation may exist by now cannot be seen from the hosts:
         # another filter, such as anti-affinity, may have removed the one chosen.
         first = not state.begun
@@ -76,6 +79,21 @@ class RTShareFilter(filters.BaseHostFilter):
         state = _state_of(spec_obj)
         return (state.wanted is None
                 or _shortfall(host_state, state, state.wanted) is None)
+
+
+def _of_kind(hosts: Sequence[host_manager.HostState],
+             kind: kinds.Choice | None) -> Sequence[host_manager.HostState]:
+    """Return the hosts that can run the image that a server is rebuilt with.
+
+    :raises NoValidHost: if none can
+    """
+    if kind is None:
+        return hosts
+    passed = [host for host in hosts if host_view.kind_of(host) in (None, kind.kind)]
+    if hosts and not passed:
+        raise exception.NoValidHost(
+            reason=f'{hosts[0].host} does not run {kind.kind.plural}, but {kind.reason}.')
+    return passed
 
 
 def _state_of(spec: objects.RequestSpec) -> request_state.RequestState:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from nova import objects
 
+from nova_rt import contradictions
+from nova_rt import kinds
 from nova_rt import reservation
 
 
@@ -18,6 +20,30 @@ def reservation_of(spec: objects.RequestSpec,
     return reservation.requested(
         flavor.extra_specs if 'extra_specs' in flavor else {},
         spec.scheduler_hints or {}, flavor.vcpus)
+
+
+def image_of(spec: objects.RequestSpec) -> dict[str, object]:
+    """Return the properties of a request's image that concern a reservation.
+
+    Required traits are named ``trait:NAME``, as in the image itself.
+    """
+    if 'image' not in spec or spec.image is None:
+        return {}
+    properties = spec.image.properties
+    named: dict[str, object] = {
+        name: getattr(properties, name)
+        for name in (*contradictions.IMAGE_PROPERTIES, 'img_hv_type') if name in properties}
+    traits = properties.traits_required if 'traits_required' in properties else ()
+    return named | {kinds.TRAIT_PREFIX + trait: kinds.REQUIRED for trait in traits}
+
+
+def kind_of(spec: objects.RequestSpec) -> kinds.Choice | None:
+    """Return the kind that a request's flavor and image choose, None if neither does.
+
+    :raises InvalidReservationError: if they choose both
+    """
+    flavor = spec.flavor
+    return kinds.chosen(flavor.extra_specs if 'extra_specs' in flavor else {}, image_of(spec))
 
 
 def servers(spec: objects.RequestSpec) -> int:

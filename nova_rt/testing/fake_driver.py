@@ -24,6 +24,7 @@ from nova.compute import provider_tree as nova_provider_tree
 from nova.virt import fake
 
 from nova_rt import bandwidth
+from nova_rt import kinds
 from nova_rt import ledger
 from nova_rt import shares
 from nova_rt.instance import holdings
@@ -62,6 +63,7 @@ class FakeContainerDriver(fake.FakeDriver):
     the server runs. Set the class's dictionaries before a service starts, and
     restore them after the test.
 
+    :cvar kind: that it runs
     :cvar kernels: by host; a host without an entry gets one when it starts, and
         has it again after a restart, as a kernel outlives nova-rt-compute
     :cvar capacities: by host, what each pCPU offers, in fixed point;
@@ -70,6 +72,7 @@ class FakeContainerDriver(fake.FakeDriver):
     :ivar reservations: this host's; it offers nothing before :meth:`init_host`
     """
 
+    kind: ClassVar[kinds.Kind] = kinds.Kind.CONTAINER
     kernels: ClassVar[dict[str, fake_kernel.FakeKernel]] = {}
     capacities: ClassVar[dict[str, tuple[int, ...]]] = {}
     # By process, as the metadata of a domain.
@@ -104,7 +107,7 @@ class FakeContainerDriver(fake.FakeDriver):
             self, provider_tree: nova_provider_tree.ProviderTree, nodename: str,
             allocations: Mapping[str, Any] | None = None) -> None:
         super().update_provider_tree(provider_tree, nodename, allocations)
-        inventory.offer(provider_tree, nodename, self.reservations.empty)
+        inventory.offer(provider_tree, nodename, self.reservations.empty, self.kind)
 
     def spawn(self, context: nova_context.RequestContext, instance: objects.Instance,
               *args: Any, **kwargs: Any) -> None:

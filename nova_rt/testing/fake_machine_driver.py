@@ -14,6 +14,7 @@ from typing import ClassVar
 from nova import exception
 from nova import objects
 
+from nova_rt import kinds
 from nova_rt import ledger
 from nova_rt import shares
 from nova_rt.instance import holdings
@@ -70,6 +71,7 @@ class FakeMachineDriver(fake_driver.FakeContainerDriver):
     :ivar hypervisor: this host's
     """
 
+    kind = kinds.Kind.MACHINE
     hypervisors: ClassVar[dict[str, FakeHypervisor]] = {}
 
     hypervisor: FakeHypervisor

@@ -70,7 +70,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             allocations: Mapping[str, Any] | None = None) -> None:
         """See base class; adds the inventory of reservations."""
         super().update_provider_tree(provider_tree, nodename, allocations)
-        inventory.offer(provider_tree, nodename, self.reservations.empty)
+        inventory.offer(
+            provider_tree, nodename, self.reservations.empty, kinds.of(CONF))
 
     def change_reservation(self, instance: objects.Instance,
                            holding: ledger.Holding) -> None:

@@ -4,6 +4,7 @@
 from nova.compute import provider_tree
 
 from nova_rt import bandwidth
+from nova_rt import kinds
 from nova_rt import shares
 
 # The largest that Placement's database holds, not the most that the host can
@@ -12,8 +13,8 @@ _MOST = 2 ** 31 - 1
 
 
 def offer(tree: provider_tree.ProviderTree, name: str,
-          empty: shares.HostShares) -> None:
-    """Put inventory and trait on a host's resource provider.
+          empty: shares.HostShares, kind: kinds.Kind) -> None:
+    """Put inventory and traits on a host's resource provider.
 
     The total is that of all pCPUs; what the cap, ``cpu_set`` and the kernel
     keep back is reserved. So the inventory is never removed, which Placement would
@@ -22,6 +23,7 @@ def offer(tree: provider_tree.ProviderTree, name: str,
 
     :param name: of the provider, which is in the tree
     :param empty: the host without any reservation
+    :param kind: that it runs; another one's trait is removed
     """
     total = len(empty.capacity) * bandwidth.BW_UNIT
     tree.update_inventory(name, dict(tree.data(name).inventory, **{
@@ -33,7 +35,7 @@ def offer(tree: provider_tree.ProviderTree, name: str,
             'step_size': 1,
             'allocation_ratio': 1.0,
         }}))
-    if empty.rt_share:
-        tree.add_traits(name, shares.TRAIT)
-    else:
-        tree.remove_traits(name, shares.TRAIT)
+    offered = {shares.TRAIT, kind.trait} if empty.rt_share else set()
+    tree.remove_traits(
+        name, *({shares.TRAIT, *(other.trait for other in kinds.Kind)} - offered))
+    tree.add_traits(name, *offered)

@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which kind of server a compute host runs: containers or virtual machines."""
 
-import enum
-
 from oslo_config import cfg
 
+from nova_rt import kinds
 
-class Kind(enum.Enum):
-    """A kind of server; the value is libvirt's URI of those on this machine."""
-
-    CONTAINER = 'lxc:///'
-    MACHINE = 'qemu:///system'
-
-
+Kind = kinds.Kind
 # By Nova's [libvirt] virt_type.
-BY_VIRT_TYPE = {'lxc': Kind.CONTAINER, 'kvm': Kind.MACHINE, 'qemu': Kind.MACHINE}
+BY_VIRT_TYPE = kinds.BY_HYPERVISOR
+# libvirt's, of those on this machine.
+_URIS = {Kind.CONTAINER: 'lxc:///', Kind.MACHINE: 'qemu:///system'}
 
 
 def of(conf: cfg.ConfigOpts) -> Kind:
@@ -31,4 +26,4 @@ def of(conf: cfg.ConfigOpts) -> Kind:
 def uri(conf: cfg.ConfigOpts) -> str:
     """Return where libvirt is."""
     configured = conf.libvirt.connection_uri if 'libvirt' in conf else None
-    return configured or of(conf).value
+    return configured or _URIS[of(conf)]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from oslo_log import log as logging
 
 from nova_rt import drifts
+from nova_rt import kinds
 from nova_rt import ledger
 from nova_rt import shares
 from nova_rt.virt import host
@@ -121,7 +122,7 @@ class MachineHost(host.Host):
                 LOG.debug('The virtual machine of domain %d has just ended.', number)
             except errors.DeadlineError as exc:
                 LOG.warning('What server %s has is not known: %s', server, exc)
-        return drifts.Kernel(held)
+        return drifts.Kernel(held, kind=kinds.Kind.MACHINE)
 
     def _held(self, number: int) -> list[int]:
         held = [0] * len(self.empty.capacity)

@@ -28,7 +28,7 @@ ALLOWED = {
     'nova_rt.instance': {'nova_rt'},
     'nova_rt.allocations': {'nova_rt'},
     'nova_rt.db': {'nova_rt'},
-    'nova_rt.api': {'nova_rt'},
+    'nova_rt.api': {'nova_rt', 'nova_rt.instance'},
     'nova_rt.virt': _FLOOR,
     'nova_rt.filters': _FLOOR | {'nova_rt.signatures'},
     'nova_rt.compute': _FLOOR | {'nova_rt.signatures', 'nova_rt.virt'},

@@ -7,6 +7,7 @@ import pytest
 
 from nova_rt import bandwidth
 from nova_rt import drifts
+from nova_rt import kinds
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
@@ -184,3 +185,14 @@ def test_what_is_derived_from_the_servers_never_differs(servers, occupancy):
                                  allocations={str(i): wanted.share}))
     assert compared(nova, drifts.Kernel(containers), reported, drifts.Placement(
         empty.rt_share, allocated), empty) == []
+
+
+@pytest.mark.parametrize('kind', kinds.Kind)
+@pytest.mark.parametrize('has', [
+    {}, {'web': (HALF, 0, 0, 0)}, {'web': (HALF, 2 * HALF, 0, 0)},
+    {**KERNEL.containers, 'lost': (HALF, 0, 0, 0)}])
+def test_sentences_name_the_kind_that_the_host_runs(kind, has):
+    (drift,) = compared(kernel=drifts.Kernel(has, kind=kind))
+    (other,) = set(kinds.Kind) - {kind}
+    assert kind.value in drift.sentence
+    assert other.value not in drift.sentence

@@ -38,13 +38,17 @@ class Flavor(_Object):
     def get_by_flavor_id(cls, context: nova_context.RequestContext, flavor_id: str,
                          read_deleted: str | None = ...) -> Self: ...
 
+class ImageMetaProps(_Object):
+    traits_required: list[str]
+
+class ImageMeta(_Object):
+    properties: ImageMetaProps
+
 class MigrationContext(_Object):
     migration_id: int
 
 # Those that only bench makes.
 class HVSpec(_Object): ...
-class ImageMeta(_Object): ...
-class ImageMetaProps(_Object): ...
 class InstanceNUMATopology(_Object): ...
 class NetworkMetadata(_Object): ...
 class NUMACell(_Object): ...
@@ -151,6 +155,7 @@ class ComputeNode(_Object):
     uuid: str
     host: str
     hypervisor_hostname: str
+    hypervisor_type: str
     stats: dict[str, str] | None
     def create(self) -> None: ...
     @classmethod
@@ -214,6 +219,7 @@ class SchedulerRetries(_Object):
 
 class RequestSpec(_Object):
     flavor: Flavor
+    image: ImageMeta | None
     num_instances: int
     ignore_hosts: list[str] | None
     instance_uuid: str

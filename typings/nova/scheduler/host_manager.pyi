@@ -6,6 +6,7 @@ class HostState:
     nodename: str
     stats: dict[str, str]
     num_instances: int
+    hypervisor_type: str | None
     numa_topology: objects.NUMATopology | None
     cpu_allocation_ratio: float
     ram_allocation_ratio: float
