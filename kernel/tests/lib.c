@@ -80,6 +80,14 @@ bool cg_has(const char *file)
 	return !access(path, F_OK);
 }
 
+int cg_open(const char *group)
+{
+	char path[256];
+
+	cg_path(path, group, "");
+	return open(path, O_RDONLY | O_DIRECTORY);
+}
+
 int cg_write(const char *group, const char *file, const char *fmt, ...)
 {
 	char path[256], text[512];

@@ -8,6 +8,8 @@ static const struct program programs[] = {
 	{ "faces", faces_main },
 	{ "stat", stat_main },
 	{ "change", change_main },
+	{ "alternate", alternate_main },
+	{ "rescue", rescue_main },
 	{ "taskset", taskset_main },
 	{ "pipeline", pipeline_main },
 	{ "churn", churn_main },

@@ -54,6 +54,8 @@ int cg_read(const char *group, const char *file, char *buf, int size);
 int cg_make(const char *group);
 int cg_remove(const char *group);
 int cg_enter(const char *group, pid_t pid);
+/* Returns a descriptor of its directory. */
+int cg_open(const char *group);
 /* Set the same runtime everywhere; returns 0 or an errno. */
 int cg_set_rt(const char *group, int64_t runtime_us, int64_t period_us);
 /* Set one runtime per CPU; returns 0 or an errno. */
@@ -104,6 +106,8 @@ int errno_main(int argc, char **argv);
 int faces_main(int argc, char **argv);
 int stat_main(int argc, char **argv);
 int change_main(int argc, char **argv);
+int alternate_main(int argc, char **argv);
+int rescue_main(int argc, char **argv);
 int taskset_main(int argc, char **argv);
 int pipeline_main(int argc, char **argv);
 int churn_main(int argc, char **argv);

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A task whose group has no runtime on its CPU can be killed, and is gone soon.
+ *
+ * rescue
+ *
+ * First a child that a real-time task makes in a new group, where no one has written
+ * yet (clone3(), on version 2). Then, with two CPUs, a task with much memory whose
+ * group has runtime on the other CPU only.
+ */
+#include <linux/sched.h>
+#include <sys/syscall.h>
+
+#include "rtt.h"
+
+#define MEMORY (64 << 20)
+#define PATIENCE_MS 3000
+
+/* Wait for a child that was killed; returns the time in ms, -1 if it is still there. */
+static int gone_after(pid_t pid)
+{
+	int64_t began = now();
+	int ms;
+
+	kill(pid, SIGKILL);
+	for (ms = 0; ms < PATIENCE_MS; ms += 10) {
+		if (waitpid(pid, NULL, WNOHANG) == pid)
+			return (now() - began) / MS;
+		sleep_until(now() + 10 * MS);
+	}
+	return -1;
+}
+
+static pid_t child_in(const char *group)
+{
+	struct clone_args args = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD };
+	int fd = cg_open(group);
+	pid_t pid;
+
+	if (fd < 0)
+		die("open %s", group);
+	args.cgroup = fd;
+	set_policy(0, SCHED_FIFO, 5);
+	pid = syscall(SYS_clone3, &args, sizeof(args));
+	if (!pid) {
+		for (;;)
+			relax();
+	}
+	set_policy(0, SCHED_OTHER, 0);
+	close(fd);
+	if (pid < 0)
+		die("clone3: %s", strerror(errno));
+	return pid;
+}
+
+static pid_t large(const char *group)
+{
+	volatile int *ready = shared(sizeof(*ready));
+	pid_t pid = fork();
+
+	if (!pid) {
+		volatile char *memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE,
+					     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		int i;
+
+		for (i = 0; i < MEMORY; i += 4096)
+			memory[i] = 1;
+		*ready = 1;
+		for (;;)
+			relax();
+	}
+	while (!*ready)
+		sleep_until(now() + MS);
+	set_cpu(pid, 0);
+	if (cg_enter(group, pid) || set_policy(pid, SCHED_FIFO, 5))
+		die("large task in %s", group);
+	return pid;
+}
+
+int rescue_main(int argc, char **argv)
+{
+	static const int64_t other_only[] = { 0, 50000 };
+	int child = -2, task = -2;
+	pid_t pid;
+
+	(void)argv;
+	if (argc != 1)
+		die("rescue");
+	if (!cg_has("cpu.rt_multi_runtime_us"))
+		skip("no runtimes per CPU");
+
+	cg_make("a");
+	if (cg_is_v2()) {
+		pid = child_in("a");
+		sleep_until(now() + 500 * MS);
+		child = gone_after(pid);
+	}
+	if (nr_cpus() > 1) {
+		if (cg_set_rt_cpus("a", other_only, 2, 100000))
+			die("set up");
+		pid = large("a");
+		sleep_until(now() + 500 * MS);
+		task = gone_after(pid);
+	}
+	if (child != -1 && task != -1)
+		cg_remove("a");
+	printf("child gone after %d ms, task of %d MiB after %d ms (-1: never, -2: not tried)\n",
+	       child, MEMORY >> 20, task);
+	return child == -1 || task == -1;
+}
