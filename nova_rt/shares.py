@@ -179,7 +179,7 @@ def _pack(vector: Sequence[int]) -> str:
 
 # Few hosts change between two requests, and those of one kind have the same
 # capacity. An entry of 64 pCPUs takes about 3 KB.
-@functools.lru_cache(maxsize=8192)
+@functools.lru_cache(maxsize=16_384)
 def unpack(text: str) -> tuple[int, ...]:
     """Return the vector that was written with runs of equal values."""
     if not text:
