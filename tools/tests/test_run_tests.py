@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/run-tests: background builds of kernels, interruption, running out of time, counts."""
 
+import collections
 import importlib.machinery
 import importlib.util
 import os
@@ -185,6 +186,28 @@ def test_the_slowest_tests_are_named(run_tests, tmp_path, monkeypatch):
     assert [line.split() for line in run_tests.slowest('unit')] == [
         ['70.0', 's', 'b'], ['2.0', 's', 'd']]
     assert run_tests.slowest('pep8') == []
+
+
+def test_a_test_that_was_tried_twice_counts_once_by_its_last_try(
+        run_tests, tmp_path, monkeypatch):
+    monkeypatch.setattr(run_tests, 'JUNIT', tmp_path)
+    (tmp_path / 'e2e.xml').write_text(
+        '<testsuite name="pytest"><testcase classname="a" name="one"/>'
+        '<testcase classname="a" name="two"/><testcase classname="b" name="one"/>'
+        '<testcase classname="a" name="one"><failure message="no"/></testcase></testsuite>')
+    assert run_tests.count('e2e', 1, collections.Counter()) == {'passed': 2, 'failed': 1}
+
+
+def test_what_failed_and_what_was_tried_twice_is_named(run_tests, tmp_path, monkeypatch):
+    monkeypatch.setattr(run_tests, 'JUNIT', tmp_path)
+    monkeypatch.setattr(run_tests, 'LOGS', tmp_path)
+    (tmp_path / 'e2e.xml').write_text(RESULTS.replace('"no"', '"no&#10;more"'))
+    (tmp_path / 'e2e.log').write_text('PASSED\nRERUN tests/test_it.py::test_this\n')
+    assert list(run_tests.troubles('e2e')) == [
+        'failed: e2e: fails: no', 'failed: e2e: breaks: no',
+        'failed: e2e: fails at its end: no',
+        'tried twice: e2e: tests/test_it.py::test_this']
+    assert list(run_tests.troubles('pep8')) == []
 
 
 RESULTS = """<testsuites><testsuite name="pytest">
