@@ -2,6 +2,8 @@
 /*
  * A task whose group has no runtime on its CPU can be killed, and is gone soon.
  *
+ * And once its group gets runtime there, it runs with it at once.
+ *
  * rescue
  *
  * First a child that a real-time task makes in a new group, where no one has written
@@ -15,6 +17,10 @@
 
 #define MEMORY (64 << 20)
 #define PATIENCE_MS 3000
+/* What the child's group gets then, and the longest that it may wait for it. */
+#define RUNTIME_US 300
+#define PERIOD_US 1000
+#define MAX_GAP (2 * (PERIOD_US - RUNTIME_US) * 1000LL + 100000)
 
 /* Wait for a child that was killed; returns the time in ms, -1 if it is still there. */
 static int gone_after(pid_t pid)
@@ -31,7 +37,8 @@ static int gone_after(pid_t pid)
 	return -1;
 }
 
-static pid_t child_in(const char *group)
+/* A child in a group without runtime, which notes its longest wait once it is told to. */
+static pid_t child_in(const char *group, volatile int64_t *gap, volatile int *measure)
 {
 	struct clone_args args = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD };
 	int fd = cg_open(group);
@@ -43,8 +50,16 @@ static pid_t child_in(const char *group)
 	set_policy(0, SCHED_FIFO, 5);
 	pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (!pid) {
-		for (;;)
+		int64_t last = 0, t;
+
+		for (;;) {
 			relax();
+			t = now();
+			if (*measure && last && t - last > *gap)
+				*gap = t - last;
+			if (*measure)
+				last = t;
+		}
 	}
 	set_policy(0, SCHED_OTHER, 0);
 	close(fd);
@@ -80,6 +95,8 @@ static pid_t large(const char *group)
 int rescue_main(int argc, char **argv)
 {
 	static const int64_t other_only[] = { 0, 50000 };
+	volatile int64_t *gap = shared(sizeof(*gap));
+	volatile int *measure = shared(sizeof(*measure));
 	int child = -2, task = -2;
 	pid_t pid;
 
@@ -91,9 +108,19 @@ int rescue_main(int argc, char **argv)
 
 	cg_make("a");
 	if (cg_is_v2()) {
-		pid = child_in("a");
+		pid = child_in("a", gap, measure);
 		sleep_until(now() + 500 * MS);
 		child = gone_after(pid);
+
+		pid = child_in("a", gap, measure);
+		set_cpu(pid, 0);
+		sleep_until(now() + 10 * MS);
+		*measure = 1;
+		if (cg_set_rt("a", RUNTIME_US, PERIOD_US))
+			die("set up");
+		sleep_until(now() + 500 * MS);
+		*measure = 0;
+		gone_after(pid);
 	}
 	if (nr_cpus() > 1) {
 		if (cg_set_rt_cpus("a", other_only, 2, 100000))
@@ -104,7 +131,8 @@ int rescue_main(int argc, char **argv)
 	}
 	if (child != -1 && task != -1)
 		cg_remove("a");
-	printf("child gone after %d ms, task of %d MiB after %d ms (-1: never, -2: not tried)\n",
-	       child, MEMORY >> 20, task);
-	return child == -1 || task == -1;
+	printf("child gone after %d ms, task of %d MiB after %d ms (-1: never, -2: not tried), waited for runtime at most %.2f ms (%.2f)\n",
+	       child, MEMORY >> 20, task, *gap / 1e6, MAX_GAP / 1e6);
+	/* Where virtual CPUs take turns, their clocks say nothing of gaps. */
+	return child == -1 || task == -1 || (nr_cpus() == 1 && *gap > MAX_GAP);
 }
