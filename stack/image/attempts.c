@@ -30,6 +30,7 @@
 
 #define CGROUPS "/sys/fs/cgroup"
 #define MOUNTED "/tmp/groups"
+#define UNUSED __attribute__((unused))
 
 static int limit;
 
@@ -63,7 +64,7 @@ static int put_if_named(const char *path, const struct stat *status, int kind,
 	return 0;
 }
 
-/* Write to all files of this name that are in sight, here and where mounted. */
+/* Write to all control files of this name that are in sight, here and where mounted. */
 static int put_everywhere(const char *name, const char *text)
 {
 	wanted_name = name;
@@ -75,72 +76,27 @@ static int put_everywhere(const char *name, const char *text)
 	return best;
 }
 
-static int runtimes(void)
+static int mount_new(const char *type, const char *options)
 {
-	return put_everywhere("cpu.rt_multi_runtime_us", "19000 19000 19000 19000");
+	mkdir("/tmp/mounted", 0755);
+	return mount(type, "/tmp/mounted", type, 0, options) ? errno : 0;
 }
 
-static int runtime(void)
-{
-	return put_everywhere("cpu.rt_runtime_us", "19000");
-}
-
-static int no_runtime(void)
-{
-	return put_everywhere("cpu.rt_runtime_us", "0");
-}
-
-static int period(void)
-{
-	return put_everywhere("cpu.rt_period_us", "10000");
-}
-
-static int maximum(void)
-{
-	return put_everywhere("cpu.rt.max", "19000 20000");
-}
-
-static int weight(void)
-{
-	return put_everywhere("cpu.weight", "10000");
-}
-
-static int pcpus(void)
-{
-	return put_everywhere("cpuset.cpus", "0-3");
-}
-
-static int leave(void)
-{
-	return put_everywhere("cgroup.procs", "0");
-}
-
-static int freeze(void)
-{
-	return put_everywhere("cgroup.freeze", "1");
-}
-
-static int mount_groups(void)
+static int mount_own_groups(const char *type, const char *options)
 {
 	mkdir(MOUNTED, 0755);
 	if (unshare(CLONE_NEWCGROUP))
 		return errno;
-	return mount("cgroup2", MOUNTED, "cgroup2", 0, NULL) ? errno : 0;
+	return mount(type, MOUNTED, type, 0, options) ? errno : 0;
 }
 
-static int mount_version_1(void)
+static int remount_writable(const char *path, const char *how UNUSED)
 {
-	mkdir("/tmp/cpu", 0755);
-	return mount("cgroup", "/tmp/cpu", "cgroup", 0, "cpu") ? errno : 0;
-}
-
-static int remount_writable(void)
-{
-	return mount(NULL, CGROUPS, NULL, MS_REMOUNT | MS_BIND, NULL) ? errno : 0;
+	return mount(NULL, path, NULL, MS_REMOUNT | MS_BIND, NULL) ? errno : 0;
 }
 
 /* A group below our own with more than our own. */
-static int larger_subgroup(void)
+static int larger_subgroup(const char *name, const char *text)
 {
 	int error;
 
@@ -148,18 +104,17 @@ static int larger_subgroup(void)
 		return errno;
 	error = put(MOUNTED "/cgroup.subtree_control", "+cpu");
 	if (!error)
-		error = put(MOUNTED "/attempt/cpu.rt_multi_runtime_us",
-			    "19000 19000 19000 19000");
+		error = put(name, text);
 	rmdir(MOUNTED "/attempt");
 	return error;
 }
 
-/* A child in the root group. */
-static int clone_above(void)
+/* A child in another group. */
+static int clone_into(const char *group, const char *how UNUSED)
 {
 	struct clone_args args = {
 		.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD };
-	int fd = open(CGROUPS, O_RDONLY | O_DIRECTORY);
+	int fd = open(group, O_RDONLY | O_DIRECTORY);
 	long pid;
 
 	if (fd < 0)
@@ -186,12 +141,13 @@ static int set_policy(int policy, int priority)
 	return 0;
 }
 
-static int above_limit(void)
+/* Under a priority so far above the limit. */
+static int choose(const char *policy, const char *above)
 {
-	return set_policy(SCHED_FIFO, limit + 1);
+	return set_policy(strcmp(policy, "rr") ? SCHED_FIFO : SCHED_RR, limit + atoi(above));
 }
 
-static int deadline(void)
+static int deadline(const char *what UNUSED, const char *how UNUSED)
 {
 	struct {
 		uint32_t size, policy;
@@ -204,20 +160,20 @@ static int deadline(void)
 	return syscall(SYS_sched_setattr, 0, &attributes, 0) ? errno : 0;
 }
 
-static int raise_limit(void)
+static int raise_limit(const char *what UNUSED, const char *how UNUSED)
 {
 	struct rlimit all = { 99, 99 };
 
 	return setrlimit(RLIMIT_RTPRIO, &all) ? errno : 0;
 }
 
-static int nice_all(void)
+static int nice_all(const char *what UNUSED, const char *how UNUSED)
 {
 	return setpriority(PRIO_PROCESS, 0, -20) ? errno : 0;
 }
 
 /* The kernel takes a mask of all, and leaves those of the cpuset. */
-static int all_pcpus(void)
+static int all_pcpus(const char *what UNUSED, const char *how UNUSED)
 {
 	cpu_set_t before, all;
 
@@ -229,101 +185,60 @@ static int all_pcpus(void)
 	return CPU_COUNT(&all) > CPU_COUNT(&before) ? 0 : EINVAL;
 }
 
-static int admission_off(void)
+static int memory_device(const char *path, const char *how UNUSED)
 {
-	return put("/proc/sys/kernel/sched_rt_runtime_us", "-1");
-}
-
-static int less_for_all(void)
-{
-	return put("/proc/sys/kernel/sched_rt_runtime_us", "1000");
-}
-
-static int debugfs(void)
-{
-	mkdir("/tmp/debug", 0755);
-	return mount("debugfs", "/tmp/debug", "debugfs", 0, NULL) ? errno : 0;
-}
-
-static int interrupts(void)
-{
-	return put("/proc/irq/default_smp_affinity", "1");
-}
-
-static int kernel_work(void)
-{
-	return put("/sys/devices/virtual/workqueue/cpumask", "1");
-}
-
-static int pcpu_offline(void)
-{
-	return put("/sys/devices/system/cpu/cpu1/online", "0");
-}
-
-static int memory_device(void)
-{
-	if (mknod("/tmp/memory", S_IFCHR | 0600, makedev(1, 1)))
+	if (mknod(path, S_IFCHR | 0600, makedev(1, 1)))
 		return errno;
-	return open("/tmp/memory", O_RDWR) < 0 ? errno : 0;
-}
-
-static int first_program(void)
-{
-	return put("/.nova-rt-init", "");
+	return open(path, O_RDWR) < 0 ? errno : 0;
 }
 
 /* With a program of its own, it could even schedule (sched_ext). */
-static int kernel_program(void)
+static int kernel_program(const char *what UNUSED, const char *how UNUSED)
 {
 	char attributes[128] = { 0 };
 
 	return syscall(SYS_bpf, 5, attributes, sizeof(attributes)) < 0 ? errno : 0;
 }
 
-static int fifo(void)
-{
-	return set_policy(SCHED_FIFO, limit);
-}
-
-static int round_robin(void)
-{
-	return set_policy(SCHED_RR, limit);
-}
+#define LARGER "19000 19000 19000 19000"
+#define SYSCTL "/proc/sys/kernel/sched_rt_runtime_us"
 
 static const struct {
 	const char *name;
-	int (*try)(void);
+	int (*try)(const char *what, const char *how);
+	const char *what, *how;
 } ATTEMPTS[] = {
-	{ "fifo", fifo },
-	{ "round-robin", round_robin },
-	{ "above-limit", above_limit },
-	{ "raise-limit", raise_limit },
-	{ "deadline", deadline },
-	{ "nice", nice_all },
-	{ "remount-writable", remount_writable },
-	{ "mount-version-1", mount_version_1 },
-	{ "mount-groups", mount_groups },
-	{ "runtimes", runtimes },
-	{ "runtime", runtime },
-	{ "no-runtime", no_runtime },
-	{ "period", period },
-	{ "maximum", maximum },
-	{ "weight", weight },
-	{ "pcpus", pcpus },
-	{ "all-pcpus", all_pcpus },
-	{ "freeze", freeze },
-	{ "leave", leave },
-	{ "clone-above", clone_above },
-	{ "larger-subgroup", larger_subgroup },
-	{ "admission-off", admission_off },
-	{ "less-for-all", less_for_all },
-	{ "debugfs", debugfs },
-	{ "interrupts", interrupts },
-	{ "kernel-work", kernel_work },
-	{ "pcpu-offline", pcpu_offline },
-	{ "memory-device", memory_device },
-	{ "first-program", first_program },
-	{ "kernel-program", kernel_program },
+	{ "fifo", choose, "fifo", "0" },
+	{ "round-robin", choose, "rr", "0" },
+	{ "above-limit", choose, "fifo", "1" },
+	{ "raise-limit", raise_limit, NULL, NULL },
+	{ "deadline", deadline, NULL, NULL },
+	{ "nice", nice_all, NULL, NULL },
+	{ "remount-writable", remount_writable, CGROUPS, NULL },
+	{ "mount-version-1", mount_new, "cgroup", "cpu" },
+	{ "mount-groups", mount_own_groups, "cgroup2", NULL },
+	{ "runtimes", put_everywhere, "cpu.rt_multi_runtime_us", LARGER },
+	{ "runtime", put_everywhere, "cpu.rt_runtime_us", "19000" },
+	{ "no-runtime", put_everywhere, "cpu.rt_runtime_us", "0" },
+	{ "period", put_everywhere, "cpu.rt_period_us", "10000" },
+	{ "maximum", put_everywhere, "cpu.rt.max", "19000 20000" },
+	{ "weight", put_everywhere, "cpu.weight", "10000" },
+	{ "pcpus", put_everywhere, "cpuset.cpus", "0-3" },
+	{ "all-pcpus", all_pcpus, NULL, NULL },
+	{ "freeze", put_everywhere, "cgroup.freeze", "1" },
+	{ "leave", put_everywhere, "cgroup.procs", "0" },
+	{ "clone-above", clone_into, CGROUPS, NULL },
+	{ "larger-subgroup", larger_subgroup, MOUNTED "/attempt/cpu.rt_multi_runtime_us",
+	  LARGER },
+	{ "admission-off", put, SYSCTL, "-1" },
+	{ "less-for-all", put, SYSCTL, "1000" },
+	{ "debugfs", mount_new, "debugfs", NULL },
+	{ "interrupts", put, "/proc/irq/default_smp_affinity", "1" },
+	{ "kernel-work", put, "/sys/devices/virtual/workqueue/cpumask", "1" },
+	{ "pcpu-offline", put, "/sys/devices/system/cpu/cpu1/online", "0" },
+	{ "memory-device", memory_device, "/tmp/memory", NULL },
+	{ "first-program", put, "/.nova-rt-init", "" },
+	{ "kernel-program", kernel_program, NULL, NULL },
 };
 
 int main(int argc, char **argv)
@@ -334,7 +249,8 @@ int main(int argc, char **argv)
 	}
 	limit = atoi(argv[1]);
 	for (size_t i = 0; i < sizeof(ATTEMPTS) / sizeof(*ATTEMPTS); i++) {
-		printf("%s %d\n", ATTEMPTS[i].name, ATTEMPTS[i].try());
+		printf("%s %d\n", ATTEMPTS[i].name,
+		       ATTEMPTS[i].try(ATTEMPTS[i].what, ATTEMPTS[i].how));
 		fflush(stdout);
 	}
 	return 0;
