@@ -21,6 +21,7 @@ from bench import report
 from bench import scheduler
 from bench import spawn
 from bench import translation
+from bench import vcpu_threads
 from stack.errors import StackError
 from stack.interruption import interruptible
 
@@ -74,7 +75,7 @@ def _shown(without_stack: bool) -> Iterator[measure.Measurement]:
     print(report.HEADER)
     added = measure.Spread(0, 0, 0)
     for part in (placement, acceptance, model, translation, host_filter, scheduler,
-                 claim):
+                 vcpu_threads, claim):
         began = time.monotonic()
         for measurement in part.measurements():
             print(report.line(measurement), flush=True)
