@@ -111,7 +111,7 @@ int alternate_main(int argc, char **argv)
 {
 	struct hog *hogs = shared(2 * sizeof(*hogs));
 	int64_t begin, t, last, used, beside, largest = 0;
-	double due = 0, share, beside_share, tolerance;
+	double due = 0, share, beside_share, tolerance, beside_tolerance;
 	struct step step, before;
 	int i, beside_us, changes = 0;
 	pid_t pids[2];
@@ -170,8 +170,10 @@ int alternate_main(int argc, char **argv)
 	beside_share = 100.0 * beside / (last - begin);
 	/* The last budget may be used at once, the first not have been used yet. */
 	tolerance = 0.2 + 100.0 * largest / (last - begin);
+	beside_tolerance = 0.2 + 1000.0 * beside_us * BESIDE_PERCENT / (last - begin);
 	printf("%d changes: a=%.2f%% (%s%.2f, within %.2f), b=%.2f%% (%d)\n", changes, share,
 	       nr_steps ? "" : "at most ", due, tolerance, beside_share, BESIDE_PERCENT);
 	return share > due + tolerance || (nr_steps && share < due - tolerance) ||
-	       beside_share < BESIDE_PERCENT - 0.3 || beside_share > BESIDE_PERCENT + 0.3;
+	       beside_share < BESIDE_PERCENT - beside_tolerance ||
+	       beside_share > BESIDE_PERCENT + beside_tolerance;
 }
