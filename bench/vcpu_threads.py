@@ -31,14 +31,12 @@ SECOND = reservation.Reservation(2_000, 200_000, VCPUS)
 _SLEEPERS = f"""
 import pathlib, threading, time
 
-def sleep(number):
-    thread = threading.get_native_id()
-    pathlib.Path(f'/proc/self/task/{{thread}}/comm').write_text(f'CPU {{number}}/KVM')
-    print(thread, flush=True)
-    time.sleep(1000)
-
-for number in range({VCPUS}):
-    threading.Thread(target=sleep, args=(number,), daemon=True).start()
+threads = [threading.Thread(target=time.sleep, args=(1000,), daemon=True)
+           for _ in range({VCPUS})]
+for number, thread in enumerate(threads):
+    thread.start()
+    pathlib.Path(f'/proc/self/task/{{thread.native_id}}/comm').write_text(f'CPU {{number}}/KVM')
+print(*[thread.native_id for thread in threads], flush=True)
 time.sleep(1000)
 """
 
@@ -83,7 +81,7 @@ def _sleeping() -> Iterator[list[int]]:
     try:
         if process.stdout is None:
             raise RuntimeError('The threads have no output.')
-        yield sorted(int(process.stdout.readline()) for _ in range(VCPUS))
+        yield [int(word) for word in process.stdout.readline().split()]
     finally:
         process.kill()
         process.communicate()
