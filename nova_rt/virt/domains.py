@@ -43,13 +43,13 @@ class DomainReservations:
         """Make the kernel hold what the running servers hold, no more."""
         with self._lock:
             running = [
-                (guest, holding) for guest in self._connection.list_guests()
-                if (holding := holding_in(guest)) is not None]
+                (guest.id, *described) for guest in self._connection.list_guests()
+                if (described := _described(guest)) is not None]
             self._reservations.reconcile(
-                [(guest.id, holding) for guest, holding in running])
-            for guest, _ in running:
+                [(number, holding) for number, holding, _ in running])
+            for number, _, xml in running:
                 try:
-                    self._permit(guest)
+                    self._permit(number, xml)
                 except errors.CgroupError as exc:
                     LOG.error('A container cannot use its reservation: %s', exc)
 
@@ -82,17 +82,17 @@ class DomainReservations:
                         'reservation: %s', event.uuid, exc)
 
     def _apply(self, guest: libvirt_guest.Guest) -> None:
-        holding = holding_in(guest)
-        if holding is not None:
+        described = _described(guest)
+        if described is not None:
+            holding, xml = described
             self._reservations.apply(guest.id, holding)
-            self._permit(guest)
+            self._permit(guest.id, xml)
 
-    def _permit(self, guest: libvirt_guest.Guest) -> None:
+    def _permit(self, number: int, xml: str) -> None:
         """Let a container's processes choose real-time policies."""
-        xml = _xml_of(guest)
-        priority = None if xml is None else domain_xml.highest_priority_in(xml)
+        priority = domain_xml.highest_priority_in(xml)
         if priority is not None:
-            self._reservations.permit(guest.id, priority)
+            self._reservations.permit(number, priority)
 
     def change(self, instance: objects.Instance, holding: ledger.Holding) -> None:
         """Give a server another budget, whether it runs or not.
@@ -149,23 +149,27 @@ def holding_in(guest: libvirt_guest.Guest) -> ledger.Holding | None:
 
     :raises libvirtError: if libvirt does not answer
     """
-    xml = _xml_of(guest)
+    described = _described(guest)
+    return None if described is None else described[0]
+
+
+def _described(guest: libvirt_guest.Guest) -> tuple[ledger.Holding, str] | None:
+    """Return what a domain says that it holds, and the domain; None if it holds nothing.
+
+    :raises libvirtError: if libvirt does not answer
+    """
     try:
-        return None if xml is None else domain_xml.holding_in(xml)
+        xml = guest.get_xml_desc()
+        holding = domain_xml.holding_in(xml)
+    except driver.libvirt.libvirtError as exc:
+        if exc.get_error_code() != driver.libvirt.VIR_ERR_NO_DOMAIN:
+            raise
+        return None  # Deleted since it was listed.
     except ValueError as exc:
         LOG.error('The metadata of domain %s are not valid (%s): it is left '
                   'as it is.', guest.uuid, exc)
         return None
-
-
-def _xml_of(guest: libvirt_guest.Guest) -> str | None:
-    """Return a domain as libvirt describes it, None if it was deleted meanwhile."""
-    try:
-        return guest.get_xml_desc()
-    except driver.libvirt.libvirtError as exc:
-        if exc.get_error_code() != driver.libvirt.VIR_ERR_NO_DOMAIN:
-            raise
-        return None
+    return None if holding is None else (holding, xml)
 
 
 def _set_metadata(guest: libvirt_guest.Guest, holding: ledger.Holding,
