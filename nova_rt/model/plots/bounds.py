@@ -9,6 +9,7 @@ import numpy as np
 
 from nova_rt import wording
 from nova_rt.model import edf
+from nova_rt.model import edf_demand
 from nova_rt.model import fixed_priority
 from nova_rt.model import supply
 from nova_rt.model import tasks as tasks_
@@ -60,12 +61,12 @@ def _fixed_demand(tasks: Sequence[tasks_.Task], resource: supply.Resource,
 def _edf_demand(tasks: Sequence[tasks_.Task], resource: supply.Resource,
                 answer: verdict.Verdict) -> tuple[int, _Demand]:
     if resource.vcpus == 1:
-        return 0, lambda window: sum(edf.dbf(task, window) for task in tasks)
+        return 0, lambda window: sum(edf_demand.dbf(task, window) for task in tasks)
     index = (answer.failure.task if answer.failure is not None else
              min(range(len(tasks)), key=lambda i: resource.sbf(
-                 tasks[i].deadline_us) - edf.demand(
+                 tasks[i].deadline_us) - edf_demand.demand(
                      tasks, i, resource.vcpus, tasks[i].deadline_us)))
-    return index, lambda window: edf.demand(
+    return index, lambda window: edf_demand.demand(
         tasks, index, resource.vcpus, window)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from nova_rt.model import checks
 from nova_rt.model import edf
+from nova_rt.model import edf_demand
 from nova_rt.model import fixed_priority
 from nova_rt.model import supply
 from nova_rt.model import synthesis
@@ -91,7 +92,7 @@ def test_one_vcpu_under_edf_is_the_exact_test(tasks, runtime, period):
         exact = False
     else:
         end = 3 * math.lcm(period, *(t.period_us for t in tasks)) + 50
-        exact = all(sum(edf.dbf(t, window) for t in tasks)
+        exact = all(sum(edf_demand.dbf(t, window) for t in tasks)
                     <= resource.sbf(window) for window in range(end))
     verdict = edf.analyse(tasks, resource)
     assert verdict.schedulable == exact
@@ -172,7 +173,7 @@ def test_one_vcpu_under_edf_is_decided_however_many_windows_there_are():
         tasks, 100, 1, 'edf').resource.budget_us == 71
 
 
-def edf_demand(tasks, k, vcpus, window):
+def demand_by_terms(tasks, k, vcpus, window):
     """Return the demand of Theorem 2 for one window, term by term."""
     own = tasks[k]
     least, extra = 0, []
@@ -208,7 +209,7 @@ def test_break_points_find_what_every_window_finds_under_edf(
     fails = tasks_.utilisation(tasks) >= coarse.bandwidth
     if not fails:
         fails = any(
-            (needed := edf_demand(fine, k, vcpus, window))
+            (needed := demand_by_terms(fine, k, vcpus, window))
             > (supplied := resource.sbf(window))
             or needed == supplied == vcpus * window
             for k in range(len(fine))
@@ -217,8 +218,8 @@ def test_break_points_find_what_every_window_finds_under_edf(
     assert verdict.schedulable == (not fails)
     if verdict.failure:
         seen = verdict.failure
-        assert seen.demand_us == edf_demand(
-            tasks, seen.task, vcpus, seen.instant_us) == edf.demand(
+        assert seen.demand_us == demand_by_terms(
+            tasks, seen.task, vcpus, seen.instant_us) == edf_demand.demand(
             tasks, seen.task, vcpus, seen.instant_us)
 
 
