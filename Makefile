@@ -14,7 +14,7 @@ help:  ## show this list
 	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
 	    sed -E 's/^([a-z0-9 -]+):.*## /  make \1\t/' | expand -t 44
 
-demo:  ## run the demo (KEEP=1: leave it running; MODE=embedded|real|hcbs)
+demo:  ## run the demo (KEEP=1: leave it running; MODE=vm|container|embedded|hcbs)
 	@PYTHON=$(PYTHON) tools/prepare $(DEMO_NEEDS)
 	@tools/stage -q demo --mode $(MODE) $(if $(KEEP),--keep)
 

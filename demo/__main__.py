@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m demo [--mode auto|real|hcbs|embedded] [--keep]``."""
+"""``python -m demo [--mode auto|vm|container|hcbs|embedded] [--keep]``."""
 
 import argparse
 from pathlib import Path
 import sys
 
 from demo import hcbs
+from demo import machines
 from demo import real
 from demo.shell import DemoError
 from stack import prerequisites
@@ -19,12 +20,12 @@ def parse() -> argparse.Namespace:
     """Return the parsed command line."""
     parser = argparse.ArgumentParser(prog='python -m demo')
     parser.add_argument(
-        '--mode', choices=('auto', 'real', 'hcbs', 'hcbs-virtual-time',
-                            'embedded'), default='auto',
-        help='real containers on this machine; the same in a virtual '
-             'machine with our kernel, or only its compute side in '
-             'deterministic time; or one process with simulated hosts. '
-             'auto takes real where it is possible, otherwise embedded')
+        '--mode', choices=('auto', 'vm', 'container', 'real', 'hcbs',
+                            'hcbs-virtual-time', 'embedded'), default='auto',
+        help='virtual machines on this machine; containers on it (real means the same); '
+             'containers in a virtual machine with our kernel, or only its compute side '
+             'in deterministic time; or one process with simulated hosts. auto takes '
+             'container where it is possible, otherwise vm, otherwise embedded')
     parser.add_argument(
         '--keep', action='store_true', help='leave it running at the end')
     parser.add_argument(
@@ -52,15 +53,23 @@ def _run(args: argparse.Namespace) -> None:
     if args.mode.startswith('hcbs'):
         _run_hcbs(args)
         return
-    reason = '' if args.mode == 'embedded' else prerequisites.missing_for_containers()
-    if args.mode == 'real' and reason:
-        raise DemoError(reason)
-    if args.mode == 'embedded' or reason:
-        # Nova's test fixtures, which the real mode does not need.
+    mode = 'container' if args.mode == 'real' else args.mode
+    reasons = {} if mode == 'embedded' else {
+        kind: missing() for kind, missing in (
+            ('container', prerequisites.missing_for_containers),
+            ('vm', prerequisites.missing_for_machines)) if mode in ('auto', kind)}
+    if reasons.get(mode):
+        raise DemoError(reasons[mode])
+    possible = [kind for kind, reason in reasons.items() if not reason]
+    if not possible:
+        # Nova's test fixtures, which the real modes do not need.
         from demo import embedded
-        embedded.EmbeddedDemo(args.run_dir, args.keep, reason).run()
-    else:
+        embedded.EmbeddedDemo(args.run_dir, args.keep, ' '.join(
+            dict.fromkeys(reasons.values()))).run()
+    elif possible[0] == 'container':
         real.RealDemo(args.run_dir, args.keep).run()
+    else:
+        machines.MachineDemo(args.run_dir, args.keep).run()
 
 
 def _run_hcbs(args: argparse.Namespace) -> None:

@@ -58,7 +58,7 @@ class EmbeddedDemo(Demo):
             'decisions and answers,\nno container runs and nothing is '
             'enforced.')
         if self._reason:
-            say(f'Real containers are not possible here: {self._reason}')
+            say(f'Real servers are not possible here: {self._reason}')
 
     def up(self) -> None:
         """See base class."""

@@ -4,6 +4,7 @@
 from abc import ABC
 from abc import abstractmethod
 import time
+from typing import ClassVar
 
 from demo.shell import BOLD
 from demo.shell import client
@@ -17,9 +18,12 @@ from stack.rundir import RunDir
 class Demo(ABC):
     """One run.
 
+    :cvar last_step: the number of the step that cleans up.
     :param rundir: where all data is.
     :param keep: whether the cloud stays when the demo is over.
     """
+
+    last_step: ClassVar[int] = 9
 
     def __init__(self, rundir: RunDir, keep: bool) -> None:
         self.rundir = rundir
@@ -46,7 +50,7 @@ class Demo(ABC):
         if self.keep:
             self._say_how_to_use()
         else:
-            with step(9, 'Giving everything back'):
+            with step(self.last_step, 'Giving everything back'):
                 left = self.down()
             if left:
                 raise DemoError('\n'.join(left))

@@ -3,13 +3,24 @@
 
 from collections.abc import Iterable
 from collections.abc import Mapping
-
-from stack.kernel import Container
+from typing import Protocol
 
 WIDTH = 50  # characters that stand for a whole CPU
 
 
-def host(containers: Iterable[Container], cap: float) -> str:
+class Reserved(Protocol):
+    """A server's container or virtual machine."""
+
+    @property
+    def server(self) -> str:
+        """The server's name."""
+
+    @property
+    def shares(self) -> dict[int, float]:
+        """Bandwidth reserved by pCPU, as fractions."""
+
+
+def host(containers: Iterable[Reserved], cap: float) -> str:
     """Return a bar per pCPU: the shares of the servers, and what is left."""
     containers = list(containers)
     lines = []
@@ -26,7 +37,7 @@ def host(containers: Iterable[Container], cap: float) -> str:
 
 
 def comparison(
-    containers: Iterable[Container],
+    containers: Iterable[Reserved],
     measured: Mapping[str, Mapping[int, float]],
 ) -> str:
     """Return a table of reserved and measured shares, by server and pCPU."""
@@ -41,7 +52,7 @@ def comparison(
 
 
 def farthest(
-    containers: Iterable[Container],
+    containers: Iterable[Reserved],
     measured: Mapping[str, Mapping[int, float]],
 ) -> float:
     """Return the largest distance between reserved and measured share."""

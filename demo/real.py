@@ -2,12 +2,12 @@
 """The demo on a real stack: real containers under the real kernel."""
 
 from pathlib import Path
-import subprocess
 from typing import Any
 
 from demo import picture
 from demo import story
 from demo.frame import Demo
+from demo.outside import Hog
 from demo.shell import Client
 from demo.shell import DemoError
 from demo.shell import progress
@@ -17,7 +17,6 @@ from nova_rt.virt.cgroup import dialect
 from stack import kernel
 from stack import prerequisites
 from stack.cloud import Cloud
-from stack.image import build
 from stack.rundir import RunDir
 from stack.service import Site
 
@@ -39,7 +38,7 @@ class RealDemo(Demo):
 
     def introduce(self) -> None:
         """See base class."""
-        say(f'mode: real, dialect: {self._kernel.name}')
+        say(f'mode: container, dialect: {self._kernel.name}')
         say(f'On this kernel, {self._kernel.guarantee}.')
 
     def up(self) -> None:
@@ -106,12 +105,10 @@ class RealDemo(Demo):
                 'task outside, of higher\n  priority, takes the time that is '
                 'reserved. Their budgets limit, they do not guarantee.')
 
-    def _hog(self, policy: str, priority: str,
-             cpu: int | None = None) -> '_Hog':
-        program = self.rundir.data / 'hog'
-        if not program.exists():
-            build.compile_program('hog', program, self._cloud.site.processes.run)
-        return _Hog(self._cloud, program, policy, priority, cpu)
+    def _hog(self, policy: str, priority: str, cpu: int | None = None) -> Hog:
+        # It ends by itself if the demo dies.
+        limit = OUTSIDE + 2 if policy == 'fifo' else WINDOW + 5
+        return Hog(self._cloud, policy, priority, cpu, limit)
 
     def _check_budget(self) -> None:
         if self._kernel.tree.exists('machine') and any(
@@ -125,24 +122,6 @@ class RealDemo(Demo):
     def down(self) -> list[str]:
         """See base class."""
         return self._cloud.down()
-
-
-class _Hog:
-    """A hog outside of all containers, while the context lasts."""
-
-    def __init__(self, cloud: Cloud, program: Path, policy: str,
-                 priority: str, cpu: int | None) -> None:
-        self._processes = cloud.site.processes
-        pinned = () if cpu is None else ('taskset', '--cpu-list', str(cpu))
-        # It ends by itself if the demo dies.
-        limit = str(OUTSIDE + 2 if policy == 'fifo' else int(WINDOW) + 5)
-        self._command = (*pinned, str(program), policy, priority, limit)
-
-    def __enter__(self) -> 'subprocess.Popen[bytes]':
-        return self._processes.start('hog-outside', self._command)
-
-    def __exit__(self, *exception: object) -> None:
-        self._processes.stop(['hog-outside'])
 
 
 def _dialect() -> dialect.Dialect:

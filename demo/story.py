@@ -33,24 +33,25 @@ def servers(client: Client, number: int, images: tuple[str, str]) -> None:
         client.run('openstack server show db -c flavor -f json')
 
 
-def bad_hints(client: Client, number: int) -> None:
+def bad_hints(client: Client, number: int, image: str = 'busybox') -> None:
     """Send invalid hints, which the API refuses at once."""
     with step(number, 'Hints that make no sense: refused at once'):
         for hint in ('cpu.rt_runtime_us=300000', 'cpu.rt_runtime_us=abc',
                      'cpu.rt_runtim_us=80000'):
             said = client.run(
-                CREATE.format('bad', 'busybox') + f' --hint {hint}',
+                CREATE.format('bad', image) + f' --hint {hint}',
                 fails=True)
             if '400' not in said:
                 raise DemoError(f'The answer to {hint} was not 400: {said}')
 
 
-def no_room(client: Client, number: int, runtime_us: int) -> None:
+def no_room(client: Client, number: int, runtime_us: int,
+            image: str = 'busybox') -> None:
     """Ask for more than is left; the server's fault says what is missing."""
     share = runtime_us / PERIOD_US
     with step(number, f'A reservation that does not fit ({share:.0%} on each '
               'vCPU)'):
-        client.run(CREATE.format('big', 'busybox')
+        client.run(CREATE.format('big', image)
                    + f' --hint cpu.rt_runtime_us={runtime_us} '
                    '-c name -c status')
         try:

@@ -34,7 +34,8 @@ class Cloud:
     ) -> None:
         self.site = site
         self._services: list[Service] = [
-            part(site) for part in chosen(site.more, not site.nodes)]
+            part(site) for part in chosen(
+                site.more, not site.nodes, site.runs_machines)]
         if site.nodes:
             self._services += nodes.services(site)
         self._report = report
@@ -44,10 +45,11 @@ class Cloud:
 
         :raises StackError: if a part does not start.
         """
-        host.check(self.site.more, self.site.nodes > 0)
+        host.check(self.site.more, self.site.nodes > 0, self.site.runs_machines)
         self.site.rundir.create(
             compute=self.site.compute, nova_rt=self.site.nova_rt,
-            more=self.site.more, nodes=self.site.nodes)
+            more=self.site.more, nodes=self.site.nodes,
+            virt_type=self.site.virt_type)
         logging.basicConfig(
             filename=self.site.rundir.logs / 'launcher.log', force=True)
         try:

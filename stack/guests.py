@@ -16,7 +16,7 @@ PATIENCE = 5.0  # seconds that killed processes have to end
 
 
 def end_all(site: Site) -> None:
-    """End every container: by libvirt, or by force if libvirt is gone."""
+    """End every server: by libvirt, or by force if libvirt is gone."""
     if site.processes.alive('libvirtd'):
         for domain in _virsh(site, 'list', '--name').split():
             _virsh(site, 'destroy', domain)
@@ -29,9 +29,10 @@ def end_all(site: Site) -> None:
 
 def _virsh(site: Site, *command: str) -> str:
     """Run virsh beside libvirtd. Failures are ignored: end_all() then uses force."""
+    uri = 'qemu:///system' if site.runs_machines else 'lxc:///'
     try:
         return subprocess.run(
-            libvirt.inside(site, 'virsh', '-c', 'lxc:///', *command),
+            libvirt.inside(site, 'virsh', '-c', uri, *command),
             capture_output=True, text=True, timeout=20).stdout
     except subprocess.TimeoutExpired:
         return ''
@@ -47,7 +48,9 @@ def _left(data: Path) -> list[int]:
     """
     files = (data / 'libvirt' / 'run-libvirt' / 'lxc').glob('*.pid')
     controllers = [int(path.read_text().strip() or 0) for path in files]
-    return [*filter(_holds_a_container, controllers),
+    machines = [int(path.read_text().strip() or 0)
+                for path in (data / 'libvirt' / 'run-libvirt' / 'qemu').glob('*.pid')]
+    return [*filter(_holds_a_container, controllers), *filter(_is_qemu, machines),
             *(pid for controller in controllers if controller
               for pid in _in_groups(f'lxc-{controller}-*'))]
 
@@ -55,6 +58,10 @@ def _left(data: Path) -> list[int]:
 def _holds_a_container(pid: int) -> bool:
     """Whether the process is still the one that libvirt started."""
     return 'libvirt_lxc' in ''.join(command_line(pid)[:1])
+
+
+def _is_qemu(pid: int) -> bool:
+    return 'qemu-system' in ''.join(command_line(pid)[:1])
 
 
 def _in_groups(name: str) -> set[int]:

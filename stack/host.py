@@ -34,6 +34,10 @@ COMPUTE_COMMANDS = {
     '/usr/sbin/libvirtd': 'libvirt-daemon',
     'virsh': 'libvirt-clients',
 }
+MACHINE_COMMANDS = {
+    'qemu-system-x86_64': 'qemu-system-x86',
+    'ld': 'binutils',
+}
 NODE_COMMANDS = {
     'qemu-system-x86_64': 'qemu-system-x86',
     'ssh': 'openssh-client',
@@ -47,11 +51,12 @@ MORE_COMMANDS = {'network': {
 BRIDGE = Path('/sys/class/net/br-int')
 
 
-def check(more: Iterable[str] = (), nodes: bool = False) -> None:
+def check(more: Iterable[str] = (), nodes: bool = False, machines: bool = False) -> None:
     """Check that the stack can run here.
 
     :param more: additions to the stack, see ``stack.services.MORE``.
     :param nodes: whether its compute nodes are virtual machines.
+    :param machines: whether its servers are virtual machines on this machine.
     :raises StackError: if something is missing.
     """
     if os.geteuid() != 0:
@@ -59,13 +64,16 @@ def check(more: Iterable[str] = (), nodes: bool = False) -> None:
             'The stack starts containers, mounts and control groups: run it '
             'as root.')
     commands = CONTROL_COMMANDS | (NODE_COMMANDS if nodes else COMPUTE_COMMANDS)
+    if machines:
+        commands |= MACHINE_COMMANDS
     for name in more:
         commands |= MORE_COMMANDS.get(name, {})
     missing = {
         package for command, package in commands.items()
         if shutil.which(command) is None}
-    if not nodes and not libvirt_driver('lxc'):
-        missing.add('libvirt-daemon-driver-lxc')
+    driver = 'qemu' if machines else 'lxc'
+    if not nodes and not libvirt_driver(driver):
+        missing.add(f'libvirt-daemon-driver-{driver}')
     if missing:
         raise StackError(
             f'Debian packages are missing: {" ".join(sorted(missing))}; '

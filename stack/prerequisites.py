@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 
 from nova_rt.virt.cgroup import errors
+from stack import admission
 from stack import host
 from stack import kernel
 from stack.errors import StackError
@@ -21,6 +22,17 @@ def missing_for_containers() -> str:
     if dialect.tree.version != 1:
         return ('The stack needs the cpu controller in control groups of '
                 'version 1.')
+    return ''
+
+
+def missing_for_machines() -> str:
+    """Return why a stack cannot run virtual machines on this kernel, '' if it can."""
+    try:
+        host.check(machines=True)
+    except StackError as exc:
+        return str(exc)
+    if not admission.SYSCTL.exists():
+        return 'This kernel has no kernel.sched_rt_runtime_us.'
     return ''
 
 

@@ -29,6 +29,7 @@ class Site:
     :ivar nova_rt: whether nova-rt's parts are put into Nova's configuration.
     :ivar nova_conf: options that win over ours in nova.conf.
     :ivar more: additions to the stack, by their names in services.MORE.
+    :ivar virt_type: Nova's option for this machine: lxc, qemu or kvm.
     :ivar nodes: how many compute nodes run in virtual machines; without any,
         the machine itself is the compute node.
     """
@@ -39,6 +40,7 @@ class Site:
     nova_conf: ini.Sections = field(default_factory=dict)
     more: Sequence[str] = ()
     nodes: int = 0
+    virt_type: str = 'lxc'
 
     def __post_init__(self) -> None:
         self.processes = Processes(self.rundir)
@@ -53,7 +55,13 @@ class Site:
         return cls(rundir, started.get('compute', ''),
                    started.get('nova_rt', True),
                    more=started.get('more', ()),
-                   nodes=started.get('nodes', 0))
+                   nodes=started.get('nodes', 0),
+                   virt_type=started.get('virt_type', 'lxc'))
+
+    @property
+    def runs_machines(self) -> bool:
+        """Whether this machine's servers are virtual machines."""
+        return self.virt_type != 'lxc'
 
     @property
     def has_network(self) -> bool:

@@ -25,7 +25,11 @@ IMAGES: dict[str, str] = {
     'busybox-meter': 'while :; do /bin/hog fifo 10 4; done',
 }
 
-Run = Callable[[str, Sequence[str]], None]
+# The disk of virtual machines, and what such a machine says on its serial line.
+MACHINE = 'spin'
+WORD = b'nova-rt'
+
+Run = Callable[[str, Sequence[str]], object]
 
 
 def build(name: str, directory: Path, run: Run) -> Path:
@@ -65,6 +69,22 @@ def compile_program(program: str, target: Path, run: Run) -> None:
     run(f'gcc-{program}', (
         'gcc', '-O2', '-Wall', '-Wextra', '-Werror', '-static', '-pthread',
         '-o', str(target), str(SOURCES / f'{program}.c')))
+
+
+def build_machine(directory: Path, run: Run) -> Path:
+    """Assemble the disk of a virtual machine whose vCPUs burn CPU.
+
+    :param directory: where MACHINE.raw and the scratch files go.
+    :returns: the disk's path.
+    """
+    compiled, disk = directory / f'{MACHINE}.o', directory / f'{MACHINE}.raw'
+    run('as-spin', ('as', '--32', str(SOURCES / 'spin.S'), '-o', str(compiled)))
+    run('ld-spin', ('ld', '-m', 'elf_i386', '-Ttext', '0x7c00', '--oformat', 'binary',
+                    str(compiled), '-o', str(disk)))
+    compiled.unlink()
+    with disk.open('r+b') as content:
+        content.truncate(1 << 20)
+    return disk
 
 
 def main() -> None:

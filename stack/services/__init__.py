@@ -4,10 +4,12 @@
 from collections.abc import Iterable
 
 from stack.service import Service
+from stack.services.admission import AdmissionOff
 from stack.services.fake_neutron import FakeNeutron
 from stack.services.glance import Glance
 from stack.services.glance import GlanceSchema
 from stack.services.glance import Images
+from stack.services.glance import MachineImage
 from stack.services.heat import HeatApi
 from stack.services.heat import HeatEngine
 from stack.services.heat import HeatIdentity
@@ -24,6 +26,7 @@ from stack.services.neutron import Neutron
 from stack.services.neutron import NeutronRpc
 from stack.services.neutron import NeutronSchema
 from stack.services.neutron import OvsAgent
+from stack.services.nova import MachineCompute
 from stack.services.nova import NovaApi
 from stack.services.nova import NovaCompute
 from stack.services.nova import NovaConductor
@@ -63,7 +66,8 @@ MORE: dict[str, tuple[type[Service], ...]] = {
 }
 
 
-def chosen(more: Iterable[str], compute: bool = True) -> list[type[Service]]:
+def chosen(more: Iterable[str], compute: bool = True,
+           machines: bool = False) -> list[type[Service]]:
     """Return the parts of a stack that are on this machine.
 
     If two have the same name, the later replaces the earlier, as Neutron
@@ -71,7 +75,9 @@ def chosen(more: Iterable[str], compute: bool = True) -> list[type[Service]]:
 
     :param more: additions, by their names in MORE.
     :param compute: whether this machine is a compute node.
+    :param machines: whether it is one for virtual machines.
     """
     parts = (*CONTROL, *(COMPUTE if compute else ()),
+             *((AdmissionOff, MachineImage, MachineCompute) if machines else ()),
              *(part for name in more for part in MORE[name]))
     return list({part.name: part for part in parts}.values())

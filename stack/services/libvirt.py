@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libvirt's LXC driver, in a mount namespace of its own."""
+"""libvirt's LXC or QEMU driver, in a mount namespace of its own."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -25,8 +25,18 @@ unix_sock_rw_perms = "0700"
 log_outputs = "3:stderr"
 """
 
-# QEMU's driver insists on a user of its own, the network's on dnsmasq.
-DRIVERS = ('lxc', 'nodedev', 'secret', 'interface')
+# Besides the one for servers; the network's insists on dnsmasq.
+DRIVERS = ('nodedev', 'secret', 'interface')
+QEMU_CONF = """\
+user = "root"
+group = "root"
+security_driver = "none"
+namespaces = []
+stdio_handler = "file"
+"""
+# The user that QEMU's driver insists on, though it does not use it here.
+_QEMU_USER = {'passwd': 'libvirt-qemu:x:64055:64055::/nonexistent:/bin/false\n',
+              'group': 'libvirt-qemu:x:64055:\n'}
 
 
 def inside(site: Site, *command: str) -> tuple[str, ...]:
@@ -56,6 +66,15 @@ class MountNamespace(Service):
             ours(self.site, path).mkdir(parents=True, exist_ok=True)
         (ours(self.site, '/etc/libvirt') / 'libvirtd.conf').write_text(
             CONFIGURATION)
+        if self.site.runs_machines:
+            (ours(self.site, '/etc/libvirt') / 'qemu.conf').write_text(QEMU_CONF)
+            for name, line in _QEMU_USER.items():
+                text = Path('/etc', name).read_text()
+                self._with_user(name).write_text(
+                    text if 'libvirt-qemu' in text else text + line)
+
+    def _with_user(self, name: str) -> Path:
+        return self.site.rundir.data / 'libvirt' / name
 
     def command(self) -> Sequence[str]:
         """Return a shell that mounts and then only holds the namespace."""
@@ -63,6 +82,10 @@ class MountNamespace(Service):
         lines += [
             shlex.join(('mount', '--bind', str(ours(self.site, path)), path))
             for path in DIRECTORIES]
+        if self.site.runs_machines:
+            lines += [
+                shlex.join(('mount', '--bind', str(self._with_user(name)), f'/etc/{name}'))
+                for name in _QEMU_USER]
         if host.has_hybrid_cgroups():
             lines.append(f'umount {host.UNIFIED}')
         lines.append(f'touch {shlex.quote(str(self._flag))}')
@@ -88,7 +111,7 @@ class Libvirt(Service):
     def prepare(self) -> None:
         """Choose libvirt's drivers by links to them."""
         self._drivers.mkdir(parents=True)
-        for name in DRIVERS:
+        for name in ('qemu' if self.site.runs_machines else 'lxc', *DRIVERS):
             module = host.libvirt_driver(name)
             if module is not None:
                 (self._drivers / module.name).symlink_to(module)

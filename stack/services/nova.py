@@ -98,7 +98,7 @@ def _compute(site: Site) -> dict[str, dict[str, object]]:
             'force_raw_images': True,
             'resume_guests_state_on_host_boot': False,
         },
-        'libvirt': {'virt_type': 'lxc', 'images_type': 'raw'},
+        'libvirt': {'virt_type': site.virt_type, 'images_type': 'raw'},
         'os_vif_ovs': {'ovsdb_connection': openvswitch.SOCKET},
         'vnc': {'enabled': False},
         'nova_sys_admin': helper,
@@ -210,3 +210,9 @@ class NovaCompute(NovaProcess):
         """Whether its host can be chosen: registered, and mapped to a cell."""
         return super().ready() and any(
             keystone.cloud(self.site).compute.hypervisors())
+
+
+class MachineCompute(NovaCompute):
+    """The same for virtual machines, whose vCPUs the kernel must admit."""
+
+    needs = (*NovaCompute.needs, 'nova-rt-admission')

@@ -97,7 +97,7 @@ def test_git_needs_no_configuration_for_ones_own_checkout(tree):
 
 
 @pytest.mark.parametrize(('user', 'mode', 'profiles'), [
-    (0, 'auto', ['stack']), (0, 'real', ['stack']), (0, 'embedded', []),
+    (0, 'auto', ['stack']), (0, 'vm', ['stack']), (0, 'real', ['stack']), (0, 'embedded', []),
     (0, 'hcbs', ['stack', 'guest']), (1000, 'auto', [])])
 def test_the_demo_needs_no_services_where_it_is_embedded(
         tree, user, mode, profiles):
