@@ -67,6 +67,13 @@ EXPECTED = {
         'request_spec',
     'nova.compute.manager:ComputeManager._revert_allocation':
         'self context instance migration',
+    'nova.compute.manager:ComputeManager._post_live_migration_update_host':
+        'self ctxt instance dest block_migration migrate_data source_bdms',
+    'nova.compute.manager:ComputeManager.post_live_migration_at_destination':
+        'self context instance block_migration',
+    'nova.compute.manager:ComputeManager._rollback_live_migration':
+        'self context instance dest migrate_data migration_status source_bdms '
+        'pre_live_migration',
     'nova.compute.manager:ComputeManager.pre_start_hook':
         'self service_ref',
     'nova.compute.manager:ComputeManager._set_instance_info':
@@ -128,6 +135,20 @@ EXPECTED = {
         'self context xml instance power_on pause post_xml_callback',
     'nova.virt.libvirt.driver:LibvirtDriver._resume_guest_after_snapshot':
         'self context live_snapshot original_power_state instance guest',
+    'nova.virt.libvirt.driver:LibvirtDriver.check_can_live_migrate_destination':
+        'self context instance src_compute_info dst_compute_info block_migration '
+        'disk_over_commit',
+    'nova.virt.libvirt.driver:LibvirtDriver.post_claim_migrate_data':
+        'self context instance migrate_data claim',
+    'nova.virt.libvirt.driver:LibvirtDriver.pre_live_migration':
+        'self context instance block_device_info network_info disk_info migrate_data',
+    'nova.virt.libvirt.driver:LibvirtDriver._live_migration_operation':
+        'self context instance dest block_migration migrate_data guest device_names',
+    'nova.virt.libvirt.driver:LibvirtDriver.post_live_migration_at_destination':
+        'self context instance network_info block_migration block_device_info',
+    'nova.virt.libvirt.guest:Guest.migrate':
+        'self destination migrate_uri migrate_disks destination_xml flags bandwidth '
+        'parallel',
     'nova.virt.libvirt.driver:LibvirtDriver.check_can_live_migrate_source':
         'self context instance dest_check_data block_device_info',
     'nova.virt.libvirt.guest:Guest.launch':

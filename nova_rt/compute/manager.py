@@ -18,6 +18,7 @@ from nova_rt import errors
 from nova_rt import reservation
 from nova_rt.compute import evacuation
 from nova_rt.compute import in_place_resize
+from nova_rt.compute import live_migration
 from nova_rt.compute import reservation_change
 from nova_rt.compute import resource_tracker
 from nova_rt.instance import flavors
@@ -204,6 +205,38 @@ class RTComputeManager(manager.ComputeManager):
         if not in_place.begun(instance):
             return super()._revert_allocation(context, instance, migration)
         self.in_place_resize.undo(context, instance, migration)
+
+    # Live migrations
+
+    def _post_live_migration_update_host(
+            self, ctxt: nova_context.RequestContext, instance: objects.Instance, dest: str,
+            *args: Any, **kwargs: Any) -> None:
+        """See base class; the source knows the new pCPUs if the destination is silent."""
+        if not live_migration.has_left(ctxt, instance):
+            super()._post_live_migration_update_host(ctxt, instance, dest, *args, **kwargs)
+            return
+        try:
+            super()._post_live_migration_update_host(ctxt, instance, dest, *args, **kwargs)
+        except Exception:
+            # Nova has saved that the server is at its destination.
+            holdings.end_move(instance)
+            instance.save()
+            raise
+
+    def post_live_migration_at_destination(
+            self, context: nova_context.RequestContext, instance: objects.Instance,
+            block_migration: Any) -> None:
+        """Switch the pCPUs in the same save that switches the host."""
+        holdings.end_move(instance)
+        super().post_live_migration_at_destination(context, instance, block_migration)
+        self.rt.settle(context, instance)
+
+    def _rollback_live_migration(
+            self, context: nova_context.RequestContext, instance: objects.Instance, dest: str,
+            *args: Any, **kwargs: Any) -> None:
+        """See base class; neither side of the move is held any more."""
+        live_migration.has_stayed(context, instance)
+        super()._rollback_live_migration(context, instance, dest, *args, **kwargs)
 
     # What is saved with the instance
 

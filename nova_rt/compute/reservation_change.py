@@ -68,7 +68,7 @@ class ReservationChange:
                 self.undo(context, instance)
                 raise exception.ResizeError(reason=_reason(exc)) from None
             finally:
-                self._tracker.settle_in_place(context, instance)
+                self._tracker.settle(context, instance)
             self._placement(context).try_to_set_share(
                 server, in_place_resize.provider_of(instance), wanted.share)
         try:

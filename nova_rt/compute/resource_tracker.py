@@ -93,7 +93,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
 
         The instance is saved under the lock: the periodic task derives the
         ledger from what is saved. When the change is over, call
-        :meth:`settle_in_place`.
+        :meth:`settle`.
 
         :param task_state: what locks the server meanwhile
         :raises NoRoomOnHostError: if it does not fit on the server's pCPUs
@@ -122,7 +122,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             self._drop_move_claim(context, instance, instance.node, flavor)
 
     @_locked
-    def settle_in_place(self, context: nova_context.RequestContext,
+    def settle(self, context: nova_context.RequestContext,
                         instance: objects.Instance) -> None:
         """Hold, and report, what the instance says by now."""
         self._hold(instance)

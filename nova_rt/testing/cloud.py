@@ -72,6 +72,7 @@ class _ReservationServices(cases.ReservationTestCase):
                 (FakeContainerDriver, 'kernels'), (FakeContainerDriver, 'capacities'),
                 (FakeContainerDriver, '_copies'), (FakeMachineDriver, 'hypervisors')):
             self.useFixture(fixtures.MockPatchObject(driver, of_all_hosts, {}))
+        self.useFixture(fixtures.MockPatchObject(FakeMachineDriver, 'unreachable', set()))
         # As each scheduler process has its own.
         self.useFixture(fixtures.MockPatchObject(
             request_filter, 'ALL_REQUEST_FILTERS',
@@ -184,10 +185,13 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
         return compute.manager.driver.kernel
 
     def applied_on(self, compute: Any) -> list[str]:
-        """Return what containers hold in a kernel, by pCPU in percent.
+        """Return what servers hold in a kernel, by pCPU in percent.
 
-        It is also what their parent holds, not less and not more.
+        Of containers, it is also what their parent holds, not less and not more.
         """
+        if isinstance(compute.manager.driver, FakeMachineDriver):
+            return [bandwidth.percent(share)
+                    for share in compute.manager.driver.hypervisor.bandwidths()]
         kernel = self.kernel_of(compute)
         total = [0] * PCPUS
         for group in kernel.children('machine'):

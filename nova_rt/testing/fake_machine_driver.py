@@ -7,20 +7,27 @@ A test case of :mod:`nova_rt.testing.cloud` uses it with
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Mapping
 import itertools
+from typing import Any
 from typing import ClassVar
 
+from nova import context as nova_context
 from nova import exception
 from nova import objects
+from nova.compute import power_state
+from nova.virt import fake
 
 from nova_rt import kinds
 from nova_rt import ledger
 from nova_rt import shares
+from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.testing import fake_driver
 from nova_rt.testing import fake_scheduler
 from nova_rt.virt import containers
+from nova_rt.virt import live_migration
 from nova_rt.virt import machine_host
 from nova_rt.virt.deadline import errors
 
@@ -68,11 +75,13 @@ class FakeMachineDriver(fake_driver.FakeContainerDriver):
     """Nova's fake driver, with the vCPUs of virtual machines in a fake scheduler.
 
     :cvar hypervisors: by host; as the base class's kernels
+    :cvar unreachable: the hosts that no virtual machine arrives at by live migration
     :ivar hypervisor: this host's
     """
 
     kind = kinds.Kind.MACHINE
     hypervisors: ClassVar[dict[str, FakeHypervisor]] = {}
+    unreachable: ClassVar[set[str]] = set()
 
     hypervisor: FakeHypervisor
 
@@ -117,6 +126,73 @@ class FakeMachineDriver(fake_driver.FakeContainerDriver):
                 self._stop(instance)
                 raise exception.InstanceDeployFailure(reason=str(exc)) from None
         self.hypervisor.resume(number)
+
+    def check_can_live_migrate_destination(
+            self, context: nova_context.RequestContext, instance: objects.Instance,
+            *args: Any, **kwargs: Any) -> Any:
+        data = super().check_can_live_migrate_destination(
+            context, instance, *args, **kwargs)
+        if holdings.holding_of(instance) is not None:
+            live_migration.offer_claim(data)
+        return data
+
+    def check_can_live_migrate_source(
+            self, context: nova_context.RequestContext, instance: objects.Instance,
+            dest_check_data: Any, block_device_info: Any = None) -> Any:
+        if holdings.holding_of(instance) is not None:
+            live_migration.accept_claim(dest_check_data)
+        return dest_check_data
+
+    def post_claim_migrate_data(
+            self, context: nova_context.RequestContext, instance: objects.Instance,
+            migrate_data: Any, claim: Any) -> Any:
+        live_migration.note_claim(migrate_data, instance)
+        return migrate_data
+
+    def pre_live_migration(
+            self, context: nova_context.RequestContext, instance: objects.Instance,
+            block_device_info: Any, network_info: Any, disk_info: Any,
+            migrate_data: Any) -> Any:
+        if holdings.holding_of(instance) is not None:
+            live_migration.try_out(self.reservations, instance, migrate_data)
+        return migrate_data
+
+    def live_migration(
+            self, context: nova_context.RequestContext, instance: objects.Instance,
+            dest: str, post_method: Callable[..., None],
+            recover_method: Callable[..., None], block_migration: bool = False,
+            migrate_data: Any = None) -> None:
+        """Move the virtual machine, paused, as libvirt does; then go on as Nova does."""
+        hypervisor = self.hypervisors[dest]
+        if dest in self.unreachable:
+            recover_method(context, instance, dest, migrate_data)
+            return
+        number = hypervisor.create(instance.uuid, instance.flavor.vcpus)
+        reserved = flavors.reservation_of(instance.flavor)
+        if reserved is not None:
+            self._copies[number] = ledger.Holding(
+                reserved, live_migration.claimed(migrate_data))
+        self.hypervisor.destroy(instance.uuid)
+        self.instances.pop(instance.uuid, None)
+        post_method(context, instance, dest, block_migration, migrate_data)
+
+    def post_live_migration_at_destination(
+            self, context: nova_context.RequestContext, instance: objects.Instance,
+            *args: Any, **kwargs: Any) -> None:
+        """Resume the virtual machine that has arrived.
+
+        :raises InstanceDeployFailure: if the kernel does not admit its reservation
+        """
+        self.instances[instance.uuid] = fake.FakeInstance(
+            instance.name, power_state.PAUSED, instance.uuid)
+        arrived = self.running()[instance.uuid]
+        if arrived.copy is not None:
+            try:
+                self.reservations.apply(arrived.pid, arrived.copy)
+            except errors.DeadlineError as exc:
+                raise exception.InstanceDeployFailure(reason=str(exc)) from None
+        self.hypervisor.resume(arrived.pid)
+        self.instances[instance.uuid].state = power_state.RUNNING
 
     def _end_container(self, instance: objects.Instance) -> bool:
         return self.hypervisor.destroy(instance.uuid)

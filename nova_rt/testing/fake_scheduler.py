@@ -11,7 +11,9 @@ wherever a :class:`nova_rt.virt.deadline.scheduler.Scheduler` is expected::
     assert kernel.bandwidths() == [...]
 """
 
+from collections.abc import Iterator
 from collections.abc import Sequence
+import contextlib
 import errno
 import pathlib
 
@@ -108,6 +110,14 @@ class FakeScheduler(scheduler.Scheduler):
     def name(self, thread: int) -> str:
         self._check_alive(thread)
         return self._names[thread]
+
+    @contextlib.contextmanager
+    def sleeper(self) -> Iterator[int]:
+        thread, = self.start(1)
+        try:
+            yield thread
+        finally:
+            self.end(thread)
 
     def _check_alive(self, thread: int) -> None:
         if thread not in self._attributes:

@@ -5,6 +5,8 @@ The domain's metadata is a copy of what Nova's instance says, so that a budget
 can be applied at every start, even one that Nova did not ask for.
 """
 
+from collections.abc import Sequence
+
 from lxml import etree
 
 from nova_rt import errors
@@ -17,6 +19,10 @@ PREFIX = 'rt'
 # What rt-init is called with if no policy is asked for.
 _NO_POLICY = 'other'
 _TAG = f'{{{NAMESPACE}}}reservation'
+# Marks a virtual machine that is migrated live, with what it does where it comes from.
+_ARRIVES = 'arrives'
+RUNNING = 'running'
+PAUSED = 'paused'
 
 
 class ContradictionError(errors.NovaRTError):
@@ -71,6 +77,31 @@ def with_pinned_vcpus(xml: str, holding: ledger.Holding) -> str:
         etree.SubElement(tune, 'vcpupin', vcpu=str(number), cpuset=str(pcpu))
     _describe(domain, holding)
     return _text(domain)
+
+
+def for_destination(xml: str, pcpus: Sequence[int], state: str) -> str:
+    """Return a virtual machine's domain as the host that it is migrated to shall have it.
+
+    :param xml: the domain of :func:`with_pinned_vcpus`, as it is where it runs
+    :param pcpus: those of the destination
+    :param state: :data:`RUNNING` or :data:`PAUSED`, before it leaves
+    """
+    domain = etree.fromstring(xml)
+    for pin in domain.findall('cputune/vcpupin'):
+        pin.set('cpuset', str(sorted(pcpus)[int(pin.get('vcpu', ''))]))
+    described = _child(domain, f'metadata/{_TAG}')
+    described.set('pcpus', ledger.to_mask(pcpus))
+    described.set(_ARRIVES, state)
+    return _text(domain)
+
+
+def arrives_from(xml: str) -> str | None:
+    """Return in which state a virtual machine left that waits for its reservation here.
+
+    :returns: :data:`RUNNING` or :data:`PAUSED`; None if it does not arrive
+    """
+    element = etree.fromstring(xml).find(f'metadata/{_TAG}')
+    return None if element is None else element.get(_ARRIVES)
 
 
 def holding_in(xml: str) -> ledger.Holding | None:

@@ -43,15 +43,16 @@ class DomainReservations:
         """Make the kernel hold what the running servers hold, no more."""
         with self._lock:
             running = [
-                (guest.id, *described) for guest in self._connection.list_guests()
+                (guest, *described) for guest in self._connection.list_guests()
                 if (described := _described(guest)) is not None]
             self._reservations.reconcile(
-                [(number, holding) for number, holding, _ in running])
-            for number, _, xml in running:
+                [(guest.id, holding) for guest, holding, _ in running])
+            for guest, _, xml in running:
                 try:
-                    self._permit(number, xml)
+                    self._permit(guest.id, xml)
                 except errors.CgroupError as exc:
                     LOG.error('A container cannot use its reservation: %s', exc)
+                self._receive_or_log(guest)
 
     def apply(self, instance: objects.Instance) -> None:
         """Apply the reservation of a server that Nova has just started.
@@ -77,9 +78,63 @@ class DomainReservations:
             guest = self._connection.get_guest(event)
             with self._lock:
                 self._apply(guest)
+        except deadline_errors.MigratingError as exc:
+            LOG.debug('The server %s: %s', event.uuid, exc)
         except (exception.InstanceNotFound, *_NOT_APPLIED) as exc:
             LOG.warning('The server %s has started without its '
                         'reservation: %s', event.uuid, exc)
+
+    def receive(self, instance: objects.Instance) -> None:
+        """Let a virtual machine that has arrived by live migration run.
+
+        It arrives paused, if it ran before, and is resumed when it has its reservation.
+
+        :raises InstanceDeployFailure: if it cannot have it; it stays paused
+        """
+        try:
+            with self._lock:
+                self._receive(self._connection.get_guest(instance))
+        except (exception.InstanceNotFound, *_NOT_APPLIED,
+                driver.libvirt.libvirtError) as exc:
+            raise exception.InstanceDeployFailure(
+                reason=f'It has arrived, but stays paused: {exc}') from None
+
+    def receive_after_event(self, event: virtevent.LifecycleEvent) -> None:
+        """Let a virtual machine run that has arrived by live migration, if it has.
+
+        One that cannot have its reservation is logged, and stays paused.
+        """
+        try:
+            # Nova looks a guest up by the uuid, which an event has as well.
+            guest = self._connection.get_guest(event)
+        except exception.InstanceNotFound:
+            return
+        with self._lock:
+            self._receive_or_log(guest)
+
+    def _receive_or_log(self, guest: libvirt_guest.Guest) -> None:
+        try:
+            self._receive(guest)
+        except deadline_errors.MigratingError as exc:
+            LOG.debug('The server %s: %s', guest.uuid, exc)
+        except (*_NOT_APPLIED, driver.libvirt.libvirtError) as exc:
+            LOG.error('The server %s has arrived, but stays paused: %s',
+                      guest.uuid, exc)
+
+    def _receive(self, guest: libvirt_guest.Guest) -> None:
+        described = _described(guest)
+        if described is None:
+            return
+        holding, xml = described
+        left = domain_xml.arrives_from(xml)
+        if left is None:
+            return
+        self._reservations.apply(guest.id, holding)
+        paused = guest._domain.state()[0] == driver.libvirt.VIR_DOMAIN_PAUSED
+        if paused and left == domain_xml.RUNNING:
+            guest.resume()
+        # Without the mark.
+        _set_metadata(guest, holding, runs=True)
 
     def _apply(self, guest: libvirt_guest.Guest) -> None:
         described = _described(guest)

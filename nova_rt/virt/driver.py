@@ -24,6 +24,7 @@ from nova_rt.virt import domain_xml
 from nova_rt.virt import domains
 from nova_rt.virt import inventory
 from nova_rt.virt import kinds
+from nova_rt.virt import live_migration
 from nova_rt.virt import machine_start
 from nova_rt.virt import prerequisites
 from nova_rt.virt import root_disk
@@ -156,14 +157,17 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         self._domains.take_back(group)
 
     def emit_event(self, event: Any) -> None:
-        """See base class; containers that start or end by themselves count too.
+        """See base class; servers that start, end or arrive by themselves count too.
 
         libvirt restarts a container whose init asks for a reboot, and an
-        operator may start one: the new group has no runtime yet.
+        operator may start one: the new group has no runtime yet. A virtual machine
+        that arrives by live migration is paused.
         """
         if isinstance(event, virtevent.LifecycleEvent):
             if event.transition == virtevent.EVENT_LIFECYCLE_STARTED:
                 self._domains.apply_after_event(event)
+            elif event.transition == virtevent.EVENT_LIFECYCLE_PAUSED:
+                self._domains.receive_after_event(event)
             elif event.transition == virtevent.EVENT_LIFECYCLE_STOPPED:
                 self.reservations.take_back_all()
         super().emit_event(event)
@@ -196,19 +200,74 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         return self._detach_sync(dev, guest, instance_uuid, device_name,
                                  persistent=False, live=True)
 
+    def check_can_live_migrate_destination(
+            self, context: nova_context.RequestContext, instance: objects.Instance,
+            *args: Any, **kwargs: Any) -> Any:
+        """See base class; a server with a reservation is claimed for here."""
+        data = super().check_can_live_migrate_destination(
+            context, instance, *args, **kwargs)
+        if _runs_machines() and holdings.holding_of(instance) is not None:
+            live_migration.offer_claim(data)
+        return data
+
     def check_can_live_migrate_source(
             self, context: nova_context.RequestContext, instance: objects.Instance,
             dest_check_data: Any, block_device_info: Any = None) -> Any:
-        """See base class; a server with a reservation stays.
+        """See base class; a container with a reservation stays.
 
-        :raises MigrationPreCheckError: then; Nova leaves it as it is
+        :raises MigrationPreCheckError: then, or if the destination offers no
+            reservations; Nova leaves the server as it is
+        """
+        reserved = holdings.holding_of(instance) is not None
+        if reserved and not _runs_machines():
+            raise exception.MigrationPreCheckError(
+                reason='a container cannot be migrated live: migrate it cold.')
+        data = super().check_can_live_migrate_source(
+            context, instance, dest_check_data, block_device_info)
+        if reserved:
+            live_migration.accept_claim(data)
+        return data
+
+    def post_claim_migrate_data(
+            self, context: nova_context.RequestContext, instance: objects.Instance,
+            migrate_data: Any, claim: Any) -> Any:
+        """See base class; the source is to know the pCPUs that are claimed here."""
+        data = super().post_claim_migrate_data(context, instance, migrate_data, claim)
+        live_migration.note_claim(data, instance)
+        return data
+
+    def pre_live_migration(
+            self, context: nova_context.RequestContext, instance: objects.Instance,
+            block_device_info: Any, network_info: Any, disk_info: Any,
+            migrate_data: Any) -> Any:
+        """See base class; what the kernel would refuse is not even sent.
+
+        :raises MigrationPreCheckError: then
         """
         if holdings.holding_of(instance) is not None:
-            raise exception.MigrationPreCheckError(
-                reason='a server with a reservation cannot be migrated live: '
-                       'migrate it cold.')
-        return super().check_can_live_migrate_source(
-            context, instance, dest_check_data, block_device_info)
+            live_migration.try_out(self.reservations, instance, migrate_data)
+        return super().pre_live_migration(
+            context, instance, block_device_info, network_info, disk_info, migrate_data)
+
+    def _live_migration_operation(
+            self, context: nova_context.RequestContext, instance: objects.Instance,
+            dest: str, block_migration: bool, migrate_data: Any,
+            guest: libvirt_guest.Guest, device_names: Any) -> None:
+        if holdings.holding_of(instance) is not None:
+            guest = live_migration.LeavingGuest(
+                guest, live_migration.claimed(migrate_data))
+        super()._live_migration_operation(
+            context, instance, dest, block_migration, migrate_data, guest, device_names)
+
+    def post_live_migration_at_destination(
+            self, context: nova_context.RequestContext, instance: objects.Instance,
+            *args: Any, **kwargs: Any) -> None:
+        """See base class; the server runs by then, with its reservation.
+
+        :raises InstanceDeployFailure: if it cannot have it: it stays paused
+        """
+        self._domains.receive(instance)
+        super().post_live_migration_at_destination(context, instance, *args, **kwargs)
 
     def migrate_disk_and_power_off(
             self, context: nova_context.RequestContext, instance: objects.Instance,

@@ -51,6 +51,13 @@ class Host(abc.ABC):
         """
 
     @abc.abstractmethod
+    def try_out(self, holding: ledger.Holding) -> None:
+        """Find out whether the kernel would admit a reservation now.
+
+        :raises NovaRTError: if not
+        """
+
+    @abc.abstractmethod
     def permit(self, number: int, priority: int) -> None:
         """Let a server's processes choose real-time policies, if they may not yet.
 
@@ -135,6 +142,9 @@ class ReservationHost(Host):
                      holding.reservation.runtime_us,
                      holding.reservation.period_us,
                      sorted(holding.pcpus), group)
+
+    def try_out(self, holding: ledger.Holding) -> None:
+        """See base class; containers are not migrated live, and :meth:`apply` tries."""
 
     def permit(self, number: int, priority: int) -> None:
         """See base class; a container needs it in a user namespace.

@@ -13,6 +13,8 @@ from nova_rt import kinds
 from nova_rt import ledger
 from nova_rt import shares
 from nova_rt.virt import host
+from nova_rt.virt.deadline import admission
+from nova_rt.virt.deadline import attributes
 from nova_rt.virt.deadline import errors
 from nova_rt.virt.deadline import threads
 from nova_rt.virt.deadline.scheduler import Scheduler
@@ -65,6 +67,11 @@ class MachineHost(host.Host):
                      sorted(holding.pcpus), number)
         self._set[number] = vcpus
 
+    def try_out(self, holding: ledger.Holding) -> None:
+        """See base class; the kernel admits what nova-rt's ledger does, or its limits."""
+        admission.try_out(self._scheduler, holding.pcpus,
+                          attributes.of_reservation(holding.reservation))
+
     def _check_name(self, thread: int) -> None:
         """Refuse a thread that is no vCPU: ids are those of QEMU's pid namespace."""
         name = self._scheduler.name(thread)
@@ -99,6 +106,8 @@ class MachineHost(host.Host):
                     self.apply(number, holding)
             except ProcessLookupError:
                 LOG.debug('The virtual machine of domain %d has just ended.', number)
+            except errors.MigratingError as exc:
+                LOG.debug('No reservation to apply yet: %s', exc)
             except errors.DeadlineError as exc:
                 LOG.error('A running virtual machine is without its reservation: %s', exc)
 

@@ -8,8 +8,10 @@ import json
 
 import libvirt
 
+from nova_rt.virt import domain_xml
 from nova_rt.virt.deadline import errors
 
+_INCOMING = (libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_MIGRATION)
 _QUERY = json.dumps({'execute': 'query-cpus-fast'})
 
 
@@ -48,6 +50,7 @@ class Machines:
 
         :param number: libvirt's id of the domain
         :raises ProcessLookupError: if it has ended
+        :raises MigratingError: while it is on its way here by live migration
         :raises MonitorError: if QEMU does not answer
         """
         # Not at the top: libvirt-python has it only where libvirt has QEMU's driver.
@@ -55,6 +58,10 @@ class Machines:
 
         try:
             domain = self._connect().lookupByID(number)
+            # libvirt would let the question wait until the migration has ended.
+            if _is_on_its_way(domain):
+                raise errors.MigratingError(
+                    f'Domain {number} has not arrived yet: its vCPUs wait.')
             answer = json.loads(libvirt_qemu.qemuMonitorCommand(domain, _QUERY, 0))
             vcpus = sorted((vcpu['cpu-index'], vcpu['thread-id'])
                            for vcpu in answer['return'])
@@ -67,6 +74,12 @@ class Machines:
         except (KeyError, ValueError) as exc:
             raise _silent(number, f'{type(exc).__name__}: {exc}') from None
         return tuple(thread for _, thread in vcpus)
+
+
+def _is_on_its_way(domain: libvirt.virDomain) -> bool:
+    # So is one that libvirt has restored from its saved memory, but that has no mark.
+    return (tuple(domain.state()) == _INCOMING
+            and domain_xml.arrives_from(domain.XMLDesc(0)) is not None)
 
 
 def _silent(number: int, reason: str) -> MonitorError:

@@ -26,10 +26,6 @@ class TestMachines(cloud.CloudTestCase):
     def hypervisor(self, host='host1'):
         return self.computes[host].manager.driver.hypervisor
 
-    def applied_on(self, compute):
-        return [bandwidth.percent(share)
-                for share in compute.manager.driver.hypervisor.bandwidths()]
-
     def assert_runs(self, *percents, host='host1', starts=1):
         """Assert what runs, and that it ran with nothing else ever."""
         self.eventually(lambda: self.assertEqual(

@@ -25,6 +25,10 @@ class RefusalError(DeadlineError):
         self.errno = number
 
 
+class MigratingError(DeadlineError):
+    """The virtual machine is between two hosts, and does not run."""
+
+
 # What an operator can do about each (__checkparam_dl(), user_check_sched_setscheduler()
 # and __sched_setscheduler() in kernel/sched).
 NOT_PINNED = (

@@ -5,12 +5,15 @@ Python has sched_setscheduler() and sched_setaffinity(), but no sched_setattr(),
 and glibc has it only since 2.41: it is called by its number.
 """
 
+from collections.abc import Iterator
+import contextlib
 import ctypes
 import errno
 import os
 import pathlib
 import platform
 import struct
+import subprocess
 
 from nova_rt.virt.deadline import errors
 from nova_rt.virt.deadline.attributes import Attributes
@@ -109,6 +112,19 @@ class Scheduler:
             return (self.proc / str(thread) / 'comm').read_text().rstrip('\n')
         except (FileNotFoundError, ProcessLookupError):
             raise errors.ended(thread) from None
+
+    @contextlib.contextmanager
+    def sleeper(self) -> Iterator[int]:
+        """Run a thread that does nothing, to try out what the kernel admits; yield its id.
+
+        A process of its own, as Nova may have replaced threads.
+        """
+        process = subprocess.Popen(['/bin/sleep', '60'])
+        try:
+            yield process.pid
+        finally:
+            process.kill()
+            process.wait()
 
     def _call(self, thread: int, action: str, number: int, *arguments: object) -> None:
         if self._libc.syscall(ctypes.c_long(number), *arguments) == 0:

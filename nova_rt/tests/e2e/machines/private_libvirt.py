@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import time
+import uuid
 
 import libvirt
 
@@ -25,8 +26,6 @@ security_driver = "none"
 namespaces = []
 stdio_handler = "file"
 """
-# What the machines are put below, apart from what other libvirts run here.
-PARTITION = f'nova-rt-test-{os.getpid()}'
 CGROUPS = pathlib.Path('/sys/fs/cgroup')
 
 # A boot sector: every vCPU runs a jump to itself.
@@ -85,17 +84,45 @@ def spinning_disk(directory: pathlib.Path) -> pathlib.Path:
     subprocess.run(['as', '--32', 'spin.S', '-o', 'spin.o'], cwd=directory, check=True)
     subprocess.run(['ld', '-m', 'elf_i386', '-Ttext', '0x7c00', '--oformat', 'binary',
                     'spin.o', '-o', 'spin.img'], cwd=directory, check=True)
+    # A floppy disk: libvirt takes it for shared by two hosts, as it is only read.
+    os.truncate(directory / 'spin.img', 1_474_560)
     return directory / 'spin.img'
 
 
+def partition(name: str) -> str:
+    """Return what the machines of a libvirtd are put below, apart from those of others."""
+    return f'nova-rt-test-{os.getpid()}-{name}'
+
+
 @contextlib.contextmanager
-def running(directory: pathlib.Path) -> Iterator[str]:
-    """Run a libvirtd; yield its URI. At the end its machines are ended, too."""
-    groups = _make_groups()
+def network() -> Iterator[int]:
+    """Have a network with nothing but loopback; yield a process in it."""
+    process = subprocess.Popen(
+        ['unshare', '--net', 'sh', '-c', 'ip link set lo up && echo up && exec sleep inf'],
+        stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b'up\n'
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextlib.contextmanager
+def running(directory: pathlib.Path, name: str = 'host',
+            inside: int | None = None) -> Iterator[str]:
+    """Run a libvirtd; yield its URI. At the end its machines are ended, too.
+
+    :param name: of the host that it takes itself for
+    :param inside: a process in whose network it runs; None: in this one's
+    """
+    groups = _make_groups(name)
     _prepare(directory)
     log = (directory / 'libvirtd.log').open('wb')
+    enter = [] if inside is None else ['nsenter', f'--net=/proc/{inside}/ns/net']
     process = subprocess.Popen(
-        ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', _script(directory)],
+        [*enter, 'unshare', '--mount', '--propagation', 'private', '--uts', 'sh', '-c',
+         f'hostname {name}\n{_script(directory)}'],
         stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
         env={**os.environ, 'LIBVIRT_DRIVER_DIR': str(directory / 'drivers')})
     socket = directory / 'run-libvirt/libvirt-sock'
@@ -118,7 +145,8 @@ def _prepare(directory: pathlib.Path) -> None:
     for path in DIRECTORIES:
         _ours(directory, path).mkdir()
     etc = _ours(directory, '/etc/libvirt')
-    (etc / 'libvirtd.conf').write_text(CONFIGURATION)
+    # Two libvirtds of one machine take themselves for one host, else.
+    (etc / 'libvirtd.conf').write_text(f'{CONFIGURATION}host_uuid = "{uuid.uuid4()}"\n')
     (etc / 'qemu.conf').write_text(QEMU_CONF)
     (directory / 'drivers').mkdir()
     module = host.libvirt_driver('qemu')
@@ -150,18 +178,18 @@ def _ours(directory: pathlib.Path, path: str) -> pathlib.Path:
     return directory / path.strip('/').replace('/', '-')
 
 
-def _make_groups() -> list[pathlib.Path]:
+def _make_groups(name: str) -> list[pathlib.Path]:
     """Make the groups of our partition, in every hierarchy that libvirt uses."""
     above = [path for path in CGROUPS.iterdir()
              if (path / 'tasks').exists()] or [CGROUPS]
     groups = []
     for path in above:
-        group = path / f'{PARTITION}.partition'
+        group = path / f'{partition(name)}.partition'
         group.mkdir()
         groups.append(group)
-        for name in ('cpuset.cpus', 'cpuset.mems'):
-            if (group / name).exists() and path != CGROUPS:
-                (group / name).write_text((path / name).read_text())
+        for cpuset in ('cpuset.cpus', 'cpuset.mems'):
+            if (group / cpuset).exists() and path != CGROUPS:
+                (group / cpuset).write_text((path / cpuset).read_text())
     return groups
 
 

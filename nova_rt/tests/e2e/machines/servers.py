@@ -30,11 +30,11 @@ DOMAIN = """\
   <memory unit='MiB'>32</memory>
   <vcpu>{vcpus}</vcpu>
   <resource><partition>/{partition}</partition></resource>
-  <os><type arch='x86_64' machine='pc'>hvm</type></os>
+  <os><type arch='x86_64' machine='pc'>hvm</type><boot dev='fd'/></os>
   <features><acpi/><apic/></features>
   <devices>
-    <disk type='file'><driver name='qemu' type='raw'/><source file='{disk}'/>
-      <target dev='hda' bus='ide'/><shareable/></disk>
+    <disk type='file' device='floppy'><driver name='qemu' type='raw'/>
+      <source file='{disk}'/><target dev='fda' bus='fdc'/><readonly/></disk>
   </devices>
 </domain>
 """
@@ -56,22 +56,29 @@ def disk(tmp_path_factory):
     return private_libvirt.spinning_disk(tmp_path_factory.mktemp('disk'))
 
 
-@pytest.fixture
-def options(libvirtd, tmp_path):
-    """Nova's options of a host for emulated virtual machines."""
+@contextlib.contextmanager
+def options_of(uri, directory):
+    """Set Nova's options of a host for emulated virtual machines."""
     objects.register_all()
     conf.register_opts(CONF)
     CONF([], project='nova', default_config_files=[])
-    for name, value in (('virt_type', 'qemu'), ('connection_uri', libvirtd)):
+    for name, value in (('virt_type', 'qemu'), ('connection_uri', uri)):
         CONF.set_override(name, value, group='libvirt')
-    CONF.set_override('instances_path', str(tmp_path))
-    CONF.set_override('state_path', str(tmp_path))
+    CONF.set_override('instances_path', str(directory))
+    CONF.set_override('state_path', str(directory))
     yield CONF
     CONF.reset()
     for name in ('virt_type', 'connection_uri'):
         CONF.clear_override(name, group='libvirt')
     CONF.clear_override('instances_path')
     CONF.clear_override('state_path')
+
+
+@pytest.fixture
+def options(libvirtd, tmp_path):
+    """Nova's options of the only host."""
+    with options_of(libvirtd, tmp_path):
+        yield CONF
 
 
 @pytest.fixture
@@ -92,7 +99,9 @@ def start_driver():
     started._set_host_enabled = lambda *args, **kwargs: None
     # Its thread would outlive the tests; they send the events that matter.
     started._host._init_events = lambda: None
+    started._host._event_lifecycle_callback = lambda *args: None
     started._host.initialize()
+    started._parse_migration_flags()
     started.register_event_listener(lambda event: None)
     started._domains.reconcile()
     return started
@@ -109,26 +118,29 @@ class Server:
     """A server of Nova and its virtual machine.
 
     :param holding: None without a reservation
+    :param name: that its first host takes itself for
     """
 
-    def __init__(self, host, disk, holding, vcpus=2, **extra_specs):
+    def __init__(self, host, disk, holding, vcpus=2, name='host', **extra_specs):
         self.host = host
         self.context = nova_context.get_admin_context()
-        name = str(uuid.uuid4())
+        server = str(uuid.uuid4())
         times = {} if holding is None else {
             'hw:cpu.rt_runtime_us': str(holding.reservation.runtime_us),
             'hw:cpu.rt_period_us': str(holding.reservation.period_us)}
         flavor = objects.Flavor(vcpus=vcpus, memory_mb=32, extra_specs={**times, **extra_specs})
         self.instance = objects.Instance(
-            uuid=name, id=1, host=CONF.host, vm_state='active', task_state=None,
+            uuid=server, id=1, host=CONF.host, vm_state='active', task_state=None,
             flavor=flavor, system_metadata={}, numa_topology=None, project_id='p',
+            migration_context=None, resources=None,
             pci_devices=objects.PciDeviceList(objects=[]), display_name='web',
             info_cache=objects.InstanceInfoCache(network_info=network_model.NetworkInfo()),
             pci_requests=objects.InstancePCIRequests(requests=[]))
         if holding:
             holdings.set_pcpus(self.instance, holding.pcpus)
-        self.xml = DOMAIN.format(name=f'instance-{name[:8]}', uuid=name, vcpus=vcpus,
-                                 partition=private_libvirt.PARTITION, disk=disk)
+        self.xml = DOMAIN.format(
+            name=f'instance-{server[:8]}', uuid=server, vcpus=vcpus,
+            partition=private_libvirt.partition(name), disk=disk)
         if holding:
             self.xml = machine_start.domain(self.xml, holding, self.instance)
 

@@ -293,12 +293,6 @@ def test_a_machine_that_an_operator_starts_gets_its_reservation(server):
     assert web.scheduled() == RESERVED
 
 
-def test_a_server_with_a_reservation_is_not_migrated_live(server):
-    web = server()
-    with pytest.raises(exception.MigrationPreCheckError, match='migrate it cold'):
-        web.host.check_can_live_migrate_source(web.context, web.instance, None)
-
-
 def test_an_emulation_with_one_thread_for_all_vcpus_is_refused(server, monkeypatch):
     web = server()
     web.start(pause=True)

@@ -5,6 +5,7 @@ import logging
 import types
 from unittest import mock
 
+import libvirt
 from nova import exception
 from nova.virt import event as virtevent
 import pytest
@@ -15,9 +16,11 @@ from nova_rt.virt import domain_xml
 from nova_rt.virt import domains
 from nova_rt.virt import host
 from nova_rt.virt.cgroup import errors
+from nova_rt.virt.deadline import errors as deadline_errors
 
 HOLDING = ledger.Holding(reservation.Reservation(20_000, 100_000, 2), (0, 1))
 DOMAIN = ('<domain><os><type>exe</type></os><devices/></domain>')
+PAUSED = virtevent.LifecycleEvent('a-uuid', virtevent.EVENT_LIFECYCLE_PAUSED)
 STARTED = virtevent.LifecycleEvent('a-uuid', virtevent.EVENT_LIFECYCLE_STARTED)
 REFUSALS = [errors.KernelRefusalError('The kernel refused it.', 16),
             errors.MissingControlFileError('Its group has gone.'),
@@ -129,3 +132,83 @@ def test_what_is_left_of_an_ended_container_is_taken_back(
         ours, kernel, group, call):
     ours.take_back(group)
     assert kernel.mock_calls == [call]
+
+
+MACHINE = domain_xml.with_pinned_vcpus(
+    '<domain type="kvm"><vcpu>2</vcpu></domain>', HOLDING)
+
+
+class Arrived:
+    """A virtual machine that libvirt has migrated here, as Nova sees it."""
+
+    id = 7
+    uuid = 'a-uuid'
+
+    def __init__(self, state=libvirt.VIR_DOMAIN_PAUSED, left=domain_xml.RUNNING):
+        self.xml = domain_xml.for_destination(MACHINE, HOLDING.pcpus, left)
+        self.get_xml_desc = lambda: self.xml
+        self._domain = mock.Mock()
+        self._domain.state.return_value = [state, 1]
+        self._domain.setMetadata.side_effect = self.note
+        self.resume = mock.Mock()
+
+    def note(self, kind, element, prefix, namespace, flags):
+        self.xml = f'<domain><metadata>{element}</metadata></domain>'.replace(
+            '<reservation', f'<reservation xmlns="{namespace}"')
+
+
+def test_what_has_arrived_is_resumed_once_with_its_reservation(ours, connection, kernel):
+    connection.get_guest.return_value = web = Arrived()
+    kernel.apply.side_effect = lambda *args: web.resume.assert_not_called()
+    ours.receive(mock.Mock())
+    ours.receive(mock.Mock())
+    ours.receive_after_event(PAUSED)
+    kernel.apply.assert_called_once_with(7, HOLDING)
+    web.resume.assert_called_once_with()
+    assert domain_xml.holding_in(web.xml) == HOLDING
+
+
+def test_what_was_paused_before_it_left_stays_so(ours, connection, kernel):
+    connection.get_guest.return_value = web = Arrived(left=domain_xml.PAUSED)
+    ours.receive(mock.Mock())
+    ours.receive_after_event(PAUSED)
+    kernel.apply.assert_called_once_with(7, HOLDING)
+    web.resume.assert_not_called()
+
+
+def test_what_runs_already_only_loses_its_mark(ours, connection, kernel):
+    """nova-rt-compute was killed between the two."""
+    web = Arrived(libvirt.VIR_DOMAIN_RUNNING)
+    connection.list_guests.return_value = [web]
+    ours.reconcile()
+    web.resume.assert_not_called()
+    assert domain_xml.arrives_from(web.xml) is None
+
+
+def test_what_arrived_while_nobody_looked_is_resumed(ours, connection, kernel):
+    web = Arrived()
+    connection.list_guests.return_value = [web]
+    ours.reconcile()
+    web.resume.assert_called_once_with()
+
+
+@pytest.mark.parametrize('refusal', REFUSALS)
+def test_what_cannot_have_its_reservation_here_stays_paused(
+        ours, connection, kernel, refusal, caplog):
+    connection.get_guest.return_value = web = Arrived()
+    kernel.apply.side_effect = refusal
+    with pytest.raises(exception.InstanceDeployFailure, match='stays paused'):
+        ours.receive(mock.Mock())
+    ours.receive_after_event(PAUSED)
+    assert f'a-uuid has arrived, but stays paused: {refusal}' in caplog.text
+    web.resume.assert_not_called()
+    assert domain_xml.arrives_from(web.xml) == domain_xml.RUNNING
+
+
+def test_what_is_on_its_way_is_left_in_peace(ours, connection, kernel, caplog):
+    caplog.set_level(logging.WARNING)
+    connection.get_guest.return_value = Arrived()
+    kernel.apply.side_effect = deadline_errors.MigratingError('It is on its way.')
+    ours.apply_after_event(STARTED)
+    ours.receive_after_event(PAUSED)
+    assert not caplog.records

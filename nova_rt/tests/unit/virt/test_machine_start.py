@@ -191,14 +191,3 @@ def test_a_soft_reboot_leaves_the_start_to_a_hard_one(monkeypatch):
     assert (ours._clean_shutdown.call_count, nova_s.call_count) == (1, 0)
     monkeypatch.setattr(holdings, 'holding_of', lambda instance: None)
     assert ours._soft_reboot(server()) is True
-
-
-def test_only_a_server_without_a_reservation_is_migrated_live(monkeypatch):
-    ours = driver.RTLibvirtDriver.__new__(driver.RTLibvirtDriver)
-    monkeypatch.setattr(nova_driver.LibvirtDriver, 'check_can_live_migrate_source',
-                        lambda *args: 'data')
-    monkeypatch.setattr(holdings, 'holding_of', lambda instance: HOLDING)
-    with pytest.raises(exception.MigrationPreCheckError, match='migrate it cold'):
-        ours.check_can_live_migrate_source(None, server(), None)
-    monkeypatch.setattr(holdings, 'holding_of', lambda instance: None)
-    assert ours.check_can_live_migrate_source(None, server(), None) == 'data'

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A host for virtual machines, by its options."""
 
-import contextlib
 
 from oslo_config import cfg
 import pytest
@@ -17,7 +16,6 @@ from nova_rt.virt import kinds
 from nova_rt.virt import machines
 from nova_rt.virt import this_host
 from nova_rt.virt.cgroup.doctor import finding
-from nova_rt.virt.deadline import admission
 from nova_rt.virt.deadline import errors
 from nova_rt.virt.deadline import scheduler
 
@@ -41,9 +39,7 @@ def kernel(monkeypatch, tmp_path):
                         ('sched_deadline_period_max_us', 1 << 22)):
         (tmp_path / 'sys/kernel' / name).write_text(f'{value}\n')
     kernel = fake_scheduler.FakeScheduler(proc=tmp_path)
-    probe, = kernel.start(1, 'sleep')
     monkeypatch.setattr(scheduler, 'Scheduler', lambda: kernel)
-    monkeypatch.setattr(admission, '_sleeper', lambda: contextlib.nullcontext(probe))
     for name in ('present', 'online'):
         monkeypatch.setattr(cpus, name, lambda: frozenset(range(4)))
     return kernel

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-import contextlib
-
 import pytest
-
-from nova_rt.virt.deadline import admission
 
 
 @pytest.fixture
@@ -22,13 +18,3 @@ def proc(tmp_path):
 def unlimited(proc):
     (proc / 'sys/kernel/sched_rt_runtime_us').write_text('-1\n')
     return proc
-
-
-@pytest.fixture
-def probed(monkeypatch):
-    """Let a thread of a stand-in be the one that is tried out."""
-    def probed(kernel):
-        probe = kernel.start(1, 'sleep')[0]
-        monkeypatch.setattr(admission, '_sleeper', lambda: contextlib.nullcontext(probe))
-        return kernel
-    return probed

@@ -15,36 +15,36 @@ def examine(kernel, cap=CAP):
     return {row.check: row for row in findings.examine(kernel, CPUS, cap)}
 
 
-def test_a_host_without_the_limit_is_well_and_told_what_that_costs(unlimited, probed):
-    rows = examine(probed(fake_scheduler.FakeScheduler(proc=unlimited)))
+def test_a_host_without_the_limit_is_well_and_told_what_that_costs(unlimited):
+    rows = examine(fake_scheduler.FakeScheduler(proc=unlimited))
     assert {row.verdict for row in rows.values()} == {finding.OK}
     assert rows['dialect'].found.startswith('deadline: every vCPU')
     assert 'nova-rt alone admits' in rows['admission'].found
 
 
-def test_a_host_with_root_domains_is_well_and_told_what_that_costs(proc, probed):
-    rows = examine(probed(fake_scheduler.FakeScheduler(
-        admits=True, domains=[{pcpu} for pcpu in CPUS], proc=proc)), cap=CAP // 2)
+def test_a_host_with_root_domains_is_well_and_told_what_that_costs(proc):
+    rows = examine(fake_scheduler.FakeScheduler(
+        admits=True, domains=[{pcpu} for pcpu in CPUS], proc=proc), cap=CAP // 2)
     assert {row.verdict for row in rows.values()} == {finding.OK}
     assert 'balances no normal tasks' in rows['admission'].found
 
 
-def test_a_kernel_that_refuses_pinned_threads_is_wrong(proc, probed):
-    row = examine(probed(fake_scheduler.FakeScheduler(admits=True, proc=proc)))['admission']
+def test_a_kernel_that_refuses_pinned_threads_is_wrong(proc):
+    row = examine(fake_scheduler.FakeScheduler(admits=True, proc=proc))['admission']
     assert row.verdict == finding.WRONG
     assert 'pinned to pCPU(s) 0, 1, 2, 3' in row.found
     assert row.advice.startswith('set kernel.sched_rt_runtime_us to -1, or ')
     assert '; -1 leaves admission to nova-rt alone and ends' in row.advice
 
 
-def test_a_doctor_without_the_capability_is_advised_to_run_as_root(unlimited, probed):
-    kernel = probed(fake_scheduler.FakeScheduler(proc=unlimited))
+def test_a_doctor_without_the_capability_is_advised_to_run_as_root(unlimited):
+    kernel = fake_scheduler.FakeScheduler(proc=unlimited)
     kernel.capable = False
     assert examine(kernel)['admission'].advice.endswith('run nova-rt-compute as root')
 
 
-def test_a_cap_over_what_the_fair_server_leaves_is_a_warning(unlimited, probed):
-    row = examine(probed(fake_scheduler.FakeScheduler(proc=unlimited)),
+def test_a_cap_over_what_the_fair_server_leaves_is_a_warning(unlimited):
+    row = examine(fake_scheduler.FakeScheduler(proc=unlimited),
                   bandwidth.BW_UNIT)['fair server']
     assert (row.verdict, row.found) == (
         finding.WARNING, 'beside the fair server, 95% of a pCPU can be reserved, less than '
@@ -52,9 +52,9 @@ def test_a_cap_over_what_the_fair_server_leaves_is_a_warning(unlimited, probed):
 
 
 @pytest.mark.parametrize(('name', 'value'), [('min', 1000), ('max', 100_000)])
-def test_narrower_limits_of_periods_are_a_warning(unlimited, probed, name, value):
+def test_narrower_limits_of_periods_are_a_warning(unlimited, name, value):
     (unlimited / f'sys/kernel/sched_deadline_period_{name}_us').write_text(str(value))
-    row = examine(probed(fake_scheduler.FakeScheduler(proc=unlimited)))['periods']
+    row = examine(fake_scheduler.FakeScheduler(proc=unlimited))['periods']
     assert (row.verdict, row.advice) == (
         finding.WARNING, 'set kernel.sched_deadline_period_min_us to 100, and '
         'kernel.sched_deadline_period_max_us to 4194304')
@@ -63,8 +63,8 @@ def test_narrower_limits_of_periods_are_a_warning(unlimited, probed, name, value
 @pytest.mark.parametrize(('name', 'cmdline', 'verdict'), [
     ('jackd', b'jackd\0', finding.WARNING), ('CPU 0/KVM', b'qemu\0', None),
     ('sugov:0', b'', None)])
-def test_other_deadline_threads_are_a_warning(unlimited, probed, name, cmdline, verdict):
-    kernel = probed(fake_scheduler.FakeScheduler(proc=unlimited))
+def test_other_deadline_threads_are_a_warning(unlimited, name, cmdline, verdict):
+    kernel = fake_scheduler.FakeScheduler(proc=unlimited)
     thread, = kernel.start(1, name)
     kernel.pin(thread, 0)
     kernel.write(thread, attributes.Attributes(

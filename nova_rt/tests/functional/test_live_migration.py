@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual machines are migrated live with their reservation, or stay where they are."""
+
+import errno
+from unittest import mock
+
+from nova.compute import rpcapi
+import oslo_messaging
+
+from nova_rt.testing import cloud
+from nova_rt.testing import fake_machine_driver
+
+NOTHING = ['0%'] * 4
+
+
+class TestLiveMigration(cloud.CloudTestCase):
+    """A virtual machine with 50% of two pCPUs on host1, another with 60% on host2."""
+
+    compute_driver = 'fake.FakeMachineDriver'
+
+    def setUp(self):
+        super().setUp()
+        for host in ('host1', 'host2'):
+            self.start(host)
+        self.flavor = self.make_flavor(50, 2)
+        self.server = self.boot(self.flavor, az='nova:host1')
+        self.other = self.boot(self.make_flavor(60, 2), az='nova:host2')
+
+    def applied(self, host):
+        return self.applied_on(self.computes[host])
+
+    def migrate(self, host='host2', status='completed'):
+        self.api.post_server_action(self.server['id'], {'os-migrateLive': {
+            'host': host, 'block_migration': 'auto'}})
+        migration = self._wait_for_migration_status(self.server, [status])
+        return migration, self._wait_for_server_parameter(
+            self.server, {'OS-EXT-STS:task_state': None})
+
+    def assert_is_on(self, host, pcpus, *others):
+        """Assert where the server is, and that all agree and none holds it twice."""
+        server = self.api.get_server(self.server['id'])
+        self.assertEqual(('ACTIVE', host),
+                         (server['status'], server['OS-EXT-SRV-ATTR:host']))
+        self.assertEqual(pcpus, self.pcpus_of(server))
+        metadata = self.instance_of(server).system_metadata
+        self.assertEqual([], [key for key in metadata
+                              if key in ('old_rt_pcpus', 'new_rt_pcpus')])
+        self.assert_settled(self.server, self.other, *others)
+        self.assert_audited()
+
+    def test_it_takes_other_pcpus_there_and_gives_back_what_it_had(self):
+        self.migrate()
+        self.assert_is_on('host2', (2, 3))
+        self.assertEqual(NOTHING, self.applied('host1'))
+        self.assertEqual(['60%', '60%', '50%', '50%'], self.applied('host2'))
+        self.assertEqual(0, self.allocated_on('host1'))
+
+    def test_it_has_its_reservation_before_it_runs_there(self):
+        self.migrate()
+        half = self.computes['host1'].manager.driver.hypervisor.resumed[0][1]
+        self.assertEqual(
+            (self.server['id'], half),
+            self.computes['host2'].manager.driver.hypervisor.resumed[-1])
+
+    def test_there_and_back_again_and_again(self):
+        for _ in range(3):
+            self.migrate('host2')
+            self.assert_is_on('host2', (2, 3))
+            self.migrate('host1')
+            self.assert_is_on('host1', (0, 1))
+
+    def test_deleted_where_it_arrived_it_leaves_nothing(self):
+        self.migrate()
+        self._delete_server(self.server)
+        self.assertEqual(['60%', '60%', '0%', '0%'], self.applied('host2'))
+        self.assertEqual(['60%', '60%', '0%', '0%'],
+                         self.used_on(self.computes['host2']))
+        self.assert_audited()
+
+    def test_one_without_a_reservation_goes_as_with_nova_alone(self):
+        self.server = self.boot(self._create_flavor(vcpu=2, memory_mb=64, disk=1),
+                                az='nova:host1')
+        self.migrate()
+        self.assertEqual((self.server['id'], [0, 0]),
+                         self.computes['host2'].manager.driver.hypervisor.resumed[-1])
+
+    def test_the_scheduler_finds_the_host(self):
+        self.migrate(None)
+        self.assert_is_on('host2', (2, 3))
+
+    def test_a_host_without_room_is_not_chosen_and_it_stays(self):
+        self.boot(self.make_flavor(60, 2), az='nova:host2')
+        self.api.post_server_action(self.server['id'], {'os-migrateLive': {
+            'host': 'host2', 'block_migration': 'auto'}})
+        self._wait_for_migration_status(self.server, ['error'])
+        self.assertEqual(['50%', '50%', '0%', '0%'], self.applied('host1'))
+        self.assertEqual(['60%'] * 4, self.applied('host2'))
+
+    def test_two_that_meet_at_the_last_room_do_not_share_it(self):
+        """The scheduler chose for both; the claim has the last word."""
+        third = self.boot(self.make_flavor(50, 2), az='nova:host1')
+        place = self.computes['host2'].manager.rt.place
+        taken = []
+
+        def fill_up_first(nodename, wanted):
+            if not taken:
+                taken.append(True)
+                self.computes['host2'].manager.rt.ledger.enter(
+                    third['id'], 'server', self._holding_of(self.instance_of(self.other)))
+                self.computes['host2'].manager.rt.ledger.enter(
+                    third['id'], 'move', self._holding_of(self.instance_of(third)))
+            return place(nodename, wanted)
+
+        with mock.patch.object(self.computes['host2'].manager.rt, 'place', fill_up_first):
+            self.migrate(status='error')
+        self.computes['host2'].manager.rt.ledger.enter(third['id'], 'server', None)
+        self.computes['host2'].manager.rt.ledger.enter(third['id'], 'move', None)
+        self.assert_is_on('host1', (0, 1), third)
+
+    def test_what_the_destinations_kernel_refuses_is_not_sent(self):
+        hypervisor = self.computes['host2'].manager.driver.hypervisor
+        hypervisor.refuse[hypervisor._next] = errno.EBUSY
+        self.migrate(status='failed')
+        self.assert_is_on('host1', (0, 1))
+        self.assertEqual(['60%', '60%', '0%', '0%'], self.applied('host2'))
+
+    def test_one_that_fails_on_its_way_stays_with_what_it_had(self):
+        fake_machine_driver.FakeMachineDriver.unreachable.add('host2')
+        self.migrate(status='failed')
+        self.assert_is_on('host1', (0, 1))
+        self.assertEqual(['50%', '50%', '0%', '0%'], self.applied('host1'))
+        self.assertEqual(['60%', '60%', '0%', '0%'], self.applied('host2'))
+        fake_machine_driver.FakeMachineDriver.unreachable.clear()
+        self.migrate()
+        self.assert_is_on('host2', (2, 3))
+
+    def test_a_destination_that_is_silent_at_the_end_still_holds_it(self):
+        with mock.patch.object(
+                rpcapi.ComputeAPI, 'post_live_migration_at_destination',
+                side_effect=oslo_messaging.MessagingTimeout):
+            self.migrate(status='error')
+        self.computes['host2'].manager.update_available_resource(self.cell_context())
+        self.assertEqual((2, 3), self.pcpus_of(self.server))
+        self.assertEqual('host2', self.api.get_server(
+            self.server['id'])['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual(['60%', '60%', '50%', '50%'],
+                         self.used_on(self.computes['host2']))
