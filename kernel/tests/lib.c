@@ -234,6 +234,19 @@ int nr_cpus(void)
 	return cpus;
 }
 
+void cpu_plug(int cpu, bool in)
+{
+	const char *online = in ? "1" : "0";
+	char path[80];
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	fd = open(path, O_WRONLY);
+	if (fd < 0 || write(fd, online, 1) != 1)
+		die("%s to %s: %s", online, path, strerror(errno));
+	close(fd);
+}
+
 void *shared(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,

@@ -85,6 +85,7 @@ int set_policy(pid_t pid, int policy, int prio);
 int set_deadline(pid_t pid, int64_t runtime, int64_t period);
 void set_cpu(pid_t pid, int cpu);
 int nr_cpus(void);
+void cpu_plug(int cpu, bool in);
 void *shared(size_t size);
 
 /* To be called before tasks are made. */

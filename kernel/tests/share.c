@@ -4,11 +4,16 @@
  *
  * share SECONDS TOLERANCE ITEM...
  *   G:name:runtime[,runtime...]/period   a group (us; one runtime, or per CPU)
- *   T:group:fifo|rr:prio:cpu|any         a task that never sleeps ("-": root)
+ *   S:group:runtime[,runtime...]/period  what it is set to before the measurement
+ *   T:group:fifo|rr:prio:cpu|any|from:cpu
+ *                                        a task that never sleeps ("-": root);
+ *                                        from: it wakes up there, and may leave
  *   D:runtime/period[:cpu]               a SCHED_DEADLINE task that never sleeps
  *   E:group:percent[:tolerance]          what the group's tasks get together
  *   C:group:cpu:percent                  what they get on that CPU
  *   e:index:percent[:tolerance]          what the task of that index gets
+ *   U:cpu                                a CPU that is offline when the tasks wake
+ *                                        up, and comes back before the measurement
  *   N                                    tasks never let another virtual CPU run
  *
  * Percent is of one CPU; the tolerance is in percentage points, for a sum over
@@ -35,6 +40,7 @@ struct group {
 struct task {
 	char group[64];
 	int policy, prio, cpu;
+	bool leaves;		/* it only starts on that CPU */
 	int64_t runtime, period;
 	pid_t pid;
 };
@@ -70,17 +76,35 @@ static int group_of(const char *name)
 	return -1;
 }
 
-static void make_group(char *spec)
+/* Returns how many runtimes there are. */
+static int parse_group(struct group *g, char *spec)
 {
-	struct group *g = &groups[nr_groups++];
 	char *list, *one;
-	int n = 0, i, err;
+	int n = 0, i;
 
 	g->name = strsep(&spec, ":");
 	list = strsep(&spec, "/");
 	g->period = atoll(spec);
 	while ((one = strsep(&list, ",")) && n < MAX_CPUS)
 		g->runtime[n++] = atoll(one);
+	for (i = 1; n == 1 && i < MAX_CPUS; i++)
+		g->runtime[i] = g->runtime[0];
+	return n;
+}
+
+static void set_group(struct group *g, int n)
+{
+	int err = n > 1 ? cg_set_rt_cpus(g->name, g->runtime, n, g->period) :
+			  cg_set_rt(g->name, g->runtime[0], g->period);
+
+	if (err)
+		die("group %s: %s", g->name, strerror(err));
+}
+
+static void make_group(char *spec)
+{
+	struct group *g = &groups[nr_groups++];
+	int n = parse_group(g, spec), err;
 
 	if (!cg_has("cpu.rt_runtime_us"))
 		skip("no RT groups on this hierarchy");
@@ -88,13 +112,31 @@ static void make_group(char *spec)
 		skip("no runtime per CPU");
 
 	err = cg_make(g->name);
-	if (!err)
-		err = n > 1 ? cg_set_rt_cpus(g->name, g->runtime, n, g->period) :
-			      cg_set_rt(g->name, g->runtime[0], g->period);
-	for (i = 1; n == 1 && i < MAX_CPUS; i++)
-		g->runtime[i] = g->runtime[0];
 	if (err)
 		die("group %s: %s", g->name, strerror(err));
+	set_group(g, n);
+}
+
+static void change(int argc, char **argv)
+{
+	struct group g;
+	int i;
+
+	for (i = 0; i < argc; i++)
+		if (argv[i][0] == 'S')
+			set_group(&g, parse_group(&g, argv[i] + 2));
+		else if (argv[i][0] == 'U')
+			cpu_plug(atoi(argv[i] + 2), true);
+}
+
+/* Tasks wait now. One that is stopped while it runs may hold up the CPU's return. */
+static void unplug(int argc, char **argv)
+{
+	int i;
+
+	for (i = 0; i < argc; i++)
+		if (argv[i][0] == 'U')
+			cpu_plug(atoi(argv[i] + 2), false);
 }
 
 static void add_task(char *spec)
@@ -106,7 +148,8 @@ static void add_task(char *spec)
 	snprintf(t->group, sizeof(t->group), "%s", strcmp(s, "-") ? s : "");
 	t->policy = !strcmp(strsep(&spec, ":"), "rr") ? SCHED_RR : SCHED_FIFO;
 	t->prio = atoi(strsep(&spec, ":"));
-	t->cpu = !strcmp(spec, "any") ? ANY_CPU : atoi(spec);
+	t->leaves = !strncmp(spec, "from:", 5);
+	t->cpu = !strcmp(spec, "any") ? ANY_CPU : atoi(t->leaves ? spec + 5 : spec);
 }
 
 static void add_deadline(char *spec)
@@ -181,6 +224,8 @@ static void launch(int i, int gate[2])
 		notes[i].err = set_deadline(t->pid, t->runtime, t->period);
 	else
 		notes[i].err = set_policy(t->pid, t->policy, t->prio);
+	if (t->leaves)
+		set_cpu(t->pid, ANY_CPU);
 }
 
 static double percent(int i, int cpu)
@@ -298,7 +343,7 @@ static void set_up(int argc, char **argv)
 			add_deadline(argv[i] + 2);
 		else if (argv[i][0] == 'N')
 			turns = false;
-		else if (!strchr("EeC", argv[i][0]))
+		else if (!strchr("SUEeC", argv[i][0]))
 			die("what is %s?", argv[i]);
 	}
 	if (isolated)
@@ -327,9 +372,12 @@ int share_main(int argc, char **argv)
 		die("pipe: %s", strerror(errno));
 	for (i = 0; i < nr_tasks; i++)
 		launch(i, gate);
+	unplug(argc - 3, argv + 3);
 	window[0] = now() + 1 * SEC;
 	window[1] = window[0] + atoll(argv[1]) * SEC;
 	close(gate[1]);
+	sleep_until(window[0] - SEC / 2);
+	change(argc - 3, argv + 3);
 	bad = finish();
 
 	for (i = 3; !bad && i < argc; i++)

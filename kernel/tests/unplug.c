@@ -55,8 +55,8 @@ int unplug_main(int argc, char **argv)
 	if (!pid)
 		get_in_the_way();
 	for (i = 0; i < ROUNDS; i++) {
-		write_to("/sys/devices/system/cpu/cpu%d/online", "0");
-		write_to("/sys/devices/system/cpu/cpu%d/online", "1");
+		cpu_plug(nr_cpus() - 1, false);
+		cpu_plug(nr_cpus() - 1, true);
 	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
