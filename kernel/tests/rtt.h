@@ -118,5 +118,6 @@ int unplug_main(int argc, char **argv);
 int cores_main(int argc, char **argv);
 int overhead_main(int argc, char **argv);
 int several_main(int argc, char **argv);
+int onset_main(int argc, char **argv);
 
 #endif
