@@ -20,6 +20,7 @@ static const struct program programs[] = {
 	{ "overhead", overhead_main },
 	{ "several", several_main },
 	{ "onset", onset_main },
+	{ "beside", beside_main },
 };
 
 /* Exit status of every program: 0 good, 1 bad, 2 skipped, 3 broken. */

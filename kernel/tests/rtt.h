@@ -119,5 +119,6 @@ int cores_main(int argc, char **argv);
 int overhead_main(int argc, char **argv);
 int several_main(int argc, char **argv);
 int onset_main(int argc, char **argv);
+int beside_main(int argc, char **argv);
 
 #endif
