@@ -69,6 +69,10 @@ EXPECTED = {
         'self context instance migration',
     'nova.compute.manager:ComputeManager._post_live_migration_update_host':
         'self ctxt instance dest block_migration migrate_data source_bdms',
+    'nova.compute.manager:ComputeManager._reset_live_migration':
+        'self context instance',
+    'nova.compute.rpcapi:ComputeAPI.drop_move_claim_at_destination':
+        'self ctxt instance host',
     'nova.compute.manager:ComputeManager.post_live_migration_at_destination':
         'self context instance block_migration',
     'nova.compute.manager:ComputeManager._rollback_live_migration':

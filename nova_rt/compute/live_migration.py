@@ -6,10 +6,33 @@ The destination has claimed for it, and saved that, meanwhile.
 
 from __future__ import annotations
 
+from typing import Any
+from typing import Protocol
+
 from nova import context as nova_context
 from nova import objects
+from nova.compute import task_states
+from oslo_log import log as logging
+import oslo_messaging
 
 from nova_rt.instance import holdings
+
+LOG = logging.getLogger(__name__)
+
+
+class Compute(Protocol):
+    """What of the compute manager ends a live migration."""
+
+    driver: Any
+    compute_rpcapi: Any
+
+    def _revert_allocation(self, context: nova_context.RequestContext,
+                           instance: objects.Instance,
+                           migration: objects.Migration) -> Any: ...
+
+    def _post_live_migration_update_host(
+            self, ctxt: nova_context.RequestContext, instance: objects.Instance, dest: str,
+            *args: Any, **kwargs: Any) -> None: ...
 
 
 def has_left(context: nova_context.RequestContext, instance: objects.Instance) -> bool:
@@ -27,6 +50,53 @@ def has_stayed(context: nova_context.RequestContext, instance: objects.Instance)
     """Forget the sides of a move that failed; to be saved with its end."""
     if _read_sides(context, instance):
         holdings.end_move(instance)
+
+
+def interrupted(context: nova_context.RequestContext,
+                instance: objects.Instance) -> objects.Migration | None:
+    """Return the live migration that its source has not seen the end of."""
+    if holdings.holding_of(instance) is None:
+        return None
+    return next((
+        migration for migration in objects.MigrationList.get_in_progress_by_instance(
+            context, instance.uuid, 'live-migration')
+        if migration.source_compute == instance.host), None)
+
+
+def end_interrupted(compute: Compute, context: nova_context.RequestContext,
+                    instance: objects.Instance, migration: objects.Migration) -> None:
+    """End a live migration whose source was killed; the server is where its domain is.
+
+    libvirt has gone on without the service. Nova takes the server for one that has stayed,
+    and leaves its claim and its allocations.
+    """
+    if compute.driver.is_here(instance):
+        _take_back(compute, context, instance, migration)
+        return
+    instance.task_state = task_states.MIGRATING
+    instance.save()
+    # Disks are left where they are: they may be shared.
+    data = objects.LibvirtLiveMigrateData(
+        migration=migration, is_shared_instance_path=True, is_shared_block_storage=True)
+    compute._post_live_migration_update_host(
+        context, instance, migration.dest_compute, migrate_data=data,
+        source_bdms=objects.BlockDeviceMappingList.get_by_instance_uuid(
+            context, instance.uuid))
+
+
+def _take_back(compute: Compute, context: nova_context.RequestContext,
+               instance: objects.Instance, migration: objects.Migration) -> None:
+    """Have the server hold what it has here, and nothing at its destination."""
+    compute._revert_allocation(context, instance, migration)
+    try:
+        compute.compute_rpcapi.drop_move_claim_at_destination(
+            context, instance, migration.dest_compute)
+    except oslo_messaging.MessagingException:
+        LOG.info('%s does not answer; it gives the claim back by itself.',
+                 migration.dest_compute, instance=instance)
+    has_stayed(context, instance)
+    instance.drop_migration_context()
+    instance.save()
 
 
 def _read_sides(context: nova_context.RequestContext, instance: objects.Instance) -> bool:

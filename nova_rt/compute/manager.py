@@ -41,9 +41,12 @@ class RTComputeManager(manager.ComputeManager):
     """
 
     rt: resource_tracker.RTResourceTracker
+    # Live migrations from here.
+    _interrupted: list[tuple[objects.Instance, objects.Migration]]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._interrupted = []
         if not hasattr(self.driver, 'reservations'):
             raise UnfitDriverError(
                 f'The driver {type(self.driver).__name__} does not support '
@@ -238,6 +241,14 @@ class RTComputeManager(manager.ComputeManager):
         live_migration.has_stayed(context, instance)
         super()._rollback_live_migration(context, instance, dest, *args, **kwargs)
 
+    def _reset_live_migration(self, context: nova_context.RequestContext,
+                              instance: objects.Instance) -> None:
+        """See base class; it is ended when the tracker knows this host."""
+        migration = live_migration.interrupted(context, instance)
+        super()._reset_live_migration(context, instance)
+        if migration is not None:
+            self._interrupted.append((instance, migration))
+
     # What is saved with the instance
 
     def _revert_instance_flavor_host_node(self, instance: objects.Instance,
@@ -272,9 +283,13 @@ class RTComputeManager(manager.ComputeManager):
     # What was interrupted
 
     def pre_start_hook(self, service_ref: objects.Service) -> None:
-        """See base class; then each change in place is completed or undone."""
+        """See base class; then each change in place and live migration is ended."""
         super().pre_start_hook(service_ref)
         context = nova_context.get_admin_context()
+        while self._interrupted:
+            instance, migration = self._interrupted.pop()
+            with in_place_resize.logged(instance):
+                live_migration.end_interrupted(self, context, instance, migration)
         begun = [instance for instance in objects.InstanceList.get_by_host(
                      context, self.host, expected_attrs=list(moves.ATTRIBUTES))
                  if in_place.begun(instance)]

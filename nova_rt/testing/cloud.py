@@ -34,6 +34,7 @@ from nova_rt.testing import cases
 from nova_rt.testing import fake_driver
 from nova_rt.testing import nova33
 from nova_rt.testing.fake_driver import FakeContainerDriver
+from nova_rt.testing.fake_machine_driver import FakeHypervisor
 from nova_rt.testing.fake_machine_driver import FakeMachineDriver
 
 Body = dict[str, Any]
@@ -70,7 +71,8 @@ class _ReservationServices(cases.ReservationTestCase):
                 'nova-compute': hooks.MANAGER})))
         for driver, of_all_hosts in (
                 (FakeContainerDriver, 'kernels'), (FakeContainerDriver, 'capacities'),
-                (FakeContainerDriver, '_copies'), (FakeMachineDriver, 'hypervisors')):
+                (FakeContainerDriver, '_copies'), (FakeMachineDriver, 'hypervisors'),
+                (FakeMachineDriver, 'drivers')):
             self.useFixture(fixtures.MockPatchObject(driver, of_all_hosts, {}))
         self.useFixture(fixtures.MockPatchObject(FakeMachineDriver, 'unreachable', set()))
         # As each scheduler process has its own.
@@ -181,18 +183,19 @@ class CloudTestCase(integrated_helpers.ProviderUsageBaseTestCase,
         return share
 
     def kernel_of(self, compute: Any) -> Any:
-        """Return the fake kernel under a compute service."""
-        return compute.manager.driver.kernel
+        """Return the fake kernel, or hypervisor, under a compute service."""
+        driver = compute.manager.driver
+        return (driver.hypervisor if isinstance(driver, FakeMachineDriver)
+                else driver.kernel)
 
     def applied_on(self, compute: Any) -> list[str]:
         """Return what servers hold in a kernel, by pCPU in percent.
 
         Of containers, it is also what their parent holds, not less and not more.
         """
-        if isinstance(compute.manager.driver, FakeMachineDriver):
-            return [bandwidth.percent(share)
-                    for share in compute.manager.driver.hypervisor.bandwidths()]
         kernel = self.kernel_of(compute)
+        if isinstance(kernel, FakeHypervisor):
+            return [bandwidth.percent(share) for share in kernel.bandwidths()]
         total = [0] * PCPUS
         for group in kernel.children('machine'):
             total = [t + b for t, b in zip(

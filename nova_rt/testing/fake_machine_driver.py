@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Mapping
+import contextlib
 import itertools
 from typing import Any
 from typing import ClassVar
@@ -16,8 +17,6 @@ from typing import ClassVar
 from nova import context as nova_context
 from nova import exception
 from nova import objects
-from nova.compute import power_state
-from nova.virt import fake
 
 from nova_rt import kinds
 from nova_rt import ledger
@@ -29,6 +28,7 @@ from nova_rt.testing import fake_scheduler
 from nova_rt.virt import containers
 from nova_rt.virt import live_migration
 from nova_rt.virt import machine_host
+from nova_rt.virt.deadline import attributes
 from nova_rt.virt.deadline import errors
 
 _numbers = itertools.count(1)
@@ -38,13 +38,21 @@ class FakeHypervisor(fake_scheduler.FakeScheduler):
     """A scheduler, and the virtual machines whose vCPUs it runs.
 
     :ivar domains: by libvirt's id, the server and the threads of its vCPUs
+    :ivar arrived: the domains that wait for their reservation after a live migration
     :ivar resumed: server and bandwidth of each vCPU, whenever one was resumed
+    :ivar most: the most bandwidth that threads ever had on one pCPU, in fixed point
+    :ivar refuse_next: the errno with which the next write is refused
+    :ivar refuse_containers: the errno with which all are refused that reserve something
     """
 
     def __init__(self, count: int) -> None:
         super().__init__(count)
         self.domains: dict[int, tuple[str, tuple[int, ...]]] = {}
+        self.arrived: set[int] = set()
         self.resumed: list[tuple[str, list[int]]] = []
+        self.most = 0
+        self.refuse_next: int | None = None
+        self.refuse_containers: int | None = None
 
     def create(self, server: str, vcpus: int) -> int:
         """Start a server's virtual machine, paused; return libvirt's id."""
@@ -52,14 +60,31 @@ class FakeHypervisor(fake_scheduler.FakeScheduler):
         self.domains[number] = (server, self.start(vcpus))
         return number
 
+    def migrate(self, server: str, there: FakeHypervisor, vcpus: int) -> int:
+        """Move a server's virtual machine, as libvirt does; return its id there."""
+        number = there.create(server, vcpus)
+        there.arrived.add(number)
+        self.destroy(server)
+        return number
+
+    def write(self, thread: int, wanted: attributes.Attributes) -> None:
+        refused, self.refuse_next = self.refuse_next, None
+        refused = refused or (self.refuse_containers if wanted.bandwidth else None)
+        if refused:
+            self.refuse[thread] = refused
+        super().write(thread, wanted)
+        self.most = max(self.most, *self.bandwidths())
+
     def resume(self, number: int) -> None:
         """Let it run; note the bandwidth that each vCPU has by then."""
+        self.arrived.discard(number)
         server, threads = self.domains[number]
         self.resumed.append((server, [self.read(thread).bandwidth for thread in threads]))
 
     def destroy(self, server: str) -> bool:
         """End a server's virtual machine; return whether there was one."""
         numbers = [number for number, (owner, _) in self.domains.items() if owner == server]
+        self.arrived.difference_update(numbers)
         for number in numbers:
             self.end(*self.domains.pop(number)[1])
         return bool(numbers)
@@ -75,17 +100,20 @@ class FakeMachineDriver(fake_driver.FakeContainerDriver):
     """Nova's fake driver, with the vCPUs of virtual machines in a fake scheduler.
 
     :cvar hypervisors: by host; as the base class's kernels
+    :cvar drivers: by host
     :cvar unreachable: the hosts that no virtual machine arrives at by live migration
     :ivar hypervisor: this host's
     """
 
     kind = kinds.Kind.MACHINE
     hypervisors: ClassVar[dict[str, FakeHypervisor]] = {}
+    drivers: ClassVar[dict[str, FakeMachineDriver]] = {}
     unreachable: ClassVar[set[str]] = set()
 
     hypervisor: FakeHypervisor
 
     def _open(self, host: str, capacity: tuple[int, ...]) -> None:
+        self.drivers[host] = self
         self.hypervisor = self.hypervisors.setdefault(host, FakeHypervisor(len(capacity)))
         self.reservations = machine_host.MachineHost(
             self.hypervisor, shares.HostShares.empty(capacity), self.hypervisor.threads_of)
@@ -163,17 +191,17 @@ class FakeMachineDriver(fake_driver.FakeContainerDriver):
             recover_method: Callable[..., None], block_migration: bool = False,
             migrate_data: Any = None) -> None:
         """Move the virtual machine, paused, as libvirt does; then go on as Nova does."""
-        hypervisor = self.hypervisors[dest]
+        there = self.drivers[dest]
         if dest in self.unreachable:
             recover_method(context, instance, dest, migrate_data)
             return
-        number = hypervisor.create(instance.uuid, instance.flavor.vcpus)
+        number = self.hypervisor.migrate(
+            instance.uuid, there.hypervisor, instance.flavor.vcpus)
         reserved = flavors.reservation_of(instance.flavor)
         if reserved is not None:
             self._copies[number] = ledger.Holding(
                 reserved, live_migration.claimed(migrate_data))
-        self.hypervisor.destroy(instance.uuid)
-        self.instances.pop(instance.uuid, None)
+        there.instances[instance.uuid] = self.instances.pop(instance.uuid)
         post_method(context, instance, dest, block_migration, migrate_data)
 
     def post_live_migration_at_destination(
@@ -183,16 +211,26 @@ class FakeMachineDriver(fake_driver.FakeContainerDriver):
 
         :raises InstanceDeployFailure: if the kernel does not admit its reservation
         """
-        self.instances[instance.uuid] = fake.FakeInstance(
-            instance.name, power_state.PAUSED, instance.uuid)
-        arrived = self.running()[instance.uuid]
-        if arrived.copy is not None:
-            try:
-                self.reservations.apply(arrived.pid, arrived.copy)
-            except errors.DeadlineError as exc:
-                raise exception.InstanceDeployFailure(reason=str(exc)) from None
-        self.hypervisor.resume(arrived.pid)
-        self.instances[instance.uuid].state = power_state.RUNNING
+        try:
+            self._receive(self.running()[instance.uuid])
+        except errors.DeadlineError as exc:
+            raise exception.InstanceDeployFailure(reason=str(exc)) from None
+
+    def _reconcile(self) -> None:
+        super()._reconcile()
+        for domain in self.running().values():
+            with contextlib.suppress(errors.DeadlineError):
+                self._receive(domain)
+
+    def _receive(self, domain: containers.Container) -> None:
+        if domain.pid in self.hypervisor.arrived:
+            if domain.copy is not None:
+                self.reservations.apply(domain.pid, domain.copy)
+            self.hypervisor.resume(domain.pid)
+
+    def is_here(self, instance: objects.Instance) -> bool:
+        """Return whether a server's virtual machine is on this host."""
+        return instance.uuid in self.instances
 
     def _end_container(self, instance: objects.Instance) -> bool:
         return self.hypervisor.destroy(instance.uuid)

@@ -269,6 +269,16 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         self._domains.receive(instance)
         super().post_live_migration_at_destination(context, instance, *args, **kwargs)
 
+    def is_here(self, instance: objects.Instance) -> bool:
+        """Return whether a server's virtual machine is on this host.
+
+        If it is leaving, what becomes of that is awaited.
+        """
+        try:
+            return live_migration.has_stayed(self._host.get_guest(instance))
+        except exception.InstanceNotFound:
+            return False
+
     def migrate_disk_and_power_off(
             self, context: nova_context.RequestContext, instance: objects.Instance,
             dest: str, flavor: objects.Flavor, network_info: Any,

@@ -11,6 +11,7 @@ and marked, and the destination resumes it when its vCPUs have the other one, se
 from __future__ import annotations
 
 from collections.abc import Sequence
+import time
 from typing import Any
 
 import libvirt
@@ -25,6 +26,7 @@ from nova_rt.instance import holdings
 from nova_rt.virt import domain_xml
 from nova_rt.virt import host
 
+_PATIENCE_S = 60
 # What would take bandwidth from the guest on its source, or let it run on its
 # destination before nova-rt knows.
 _WITHOUT = libvirt.VIR_MIGRATE_AUTO_CONVERGE | libvirt.VIR_MIGRATE_POSTCOPY
@@ -92,6 +94,28 @@ def try_out(reservations: host.Host, instance: objects.Instance, data: Any) -> N
         reservations.try_out(ledger.Holding(wanted, claimed(data)))
     except errors.NovaRTError as exc:
         raise exception.MigrationPreCheckError(reason=str(exc)) from None
+
+
+def has_stayed(guest: libvirt_guest.Guest) -> bool:
+    """Wait until a domain is no longer on its way; return whether it is still here.
+
+    :raises InternalError: if it is on its way for too long
+    """
+    end = time.monotonic() + _PATIENCE_S
+    try:
+        while guest._domain.jobInfo()[0] != libvirt.VIR_DOMAIN_JOB_NONE:
+            if time.monotonic() > end:
+                raise exception.InternalError(
+                    f'libvirt has not ended the migration of domain {guest.uuid} within '
+                    f'{_PATIENCE_S} s.')
+            time.sleep(0.1)
+    except libvirt.libvirtError as exc:
+        # One that does not run has no jobs.
+        stopped = exc.get_error_code() == libvirt.VIR_ERR_OPERATION_INVALID
+        if not stopped and exc.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
+            raise
+        return stopped
+    return True
 
 
 class LeavingGuest(libvirt_guest.Guest):

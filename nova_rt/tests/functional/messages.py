@@ -23,6 +23,7 @@ from oslo_messaging.rpc import server as rpc_server
 import requests
 
 from nova_rt.testing import fake_kernel
+from nova_rt.testing import fake_machine_driver
 from nova_rt.tests.functional import killed
 
 _PAUSE_S = 1
@@ -61,6 +62,11 @@ class Messages(fixtures.Fixture):
                 (fake_kernel.FakeKernel, 'start', self._act),
                 (fake_kernel.FakeKernel, 'stop', self._act),
                 (fake_kernel.FakeKernel, 'write', self._act),
+                (fake_machine_driver.FakeHypervisor, 'create', self._act),
+                (fake_machine_driver.FakeHypervisor, 'destroy', self._act),
+                (fake_machine_driver.FakeHypervisor, 'migrate', self._act),
+                (fake_machine_driver.FakeHypervisor, 'resume', self._act),
+                (fake_machine_driver.FakeHypervisor, 'write', self._act),
                 (requests.Session, 'request', self._ask_other),
                 (enginefacade._TransactionContextManager,
                  '_transaction_scope', self._transact)):

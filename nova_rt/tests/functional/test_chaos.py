@@ -21,11 +21,14 @@ from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.testing import cloud
 from nova_rt.testing import fake_driver
+from nova_rt.testing import fake_machine_driver
 from nova_rt.tests.functional import messages
 
 OPERATIONS = int(os.environ.get('NOVA_RT_CHAOS_OPERATIONS', '100'))
 _first, _, _last = os.environ.get('NOVA_RT_CHAOS_SEEDS', '1-10').partition('-')
 SEEDS = range(int(_first), int(_last or _first) + 1)
+# By default, fewer for virtual machines: most of what can happen is the same.
+SEEDS_OF_MACHINES = SEEDS if 'NOVA_RT_CHAOS_SEEDS' in os.environ else SEEDS[:3]
 
 HOSTS = ('host1', 'host2', 'host3', 'host4')
 MOST_SERVERS = 10
@@ -45,6 +48,8 @@ POSSIBLE = {
     'suspended': ('resume', 'delete'),
     'error': ('hard', 'delete'),
 }
+# A virtual machine is migrated live, too.
+POSSIBLE_FOR_MACHINES = {**POSSIBLE, 'active': POSSIBLE['active'] + ('live',) * 4}
 LOSABLE = {
     'build_and_run_instance', 'prep_resize', 'resize_instance',
     'finish_resize', 'confirm_resize', 'revert_resize',
@@ -61,7 +66,13 @@ AT_REST_S = 300
 STEPS = 60
 
 
-class TestChaos(cloud.CloudTestCase):
+class Chaos(cloud.CloudTestCase):
+    """Four hosts.
+
+    :cvar possible: what can be done to a server, by its state
+    """
+
+    possible = POSSIBLE
 
     def setUp(self):
         self.messages = self.useFixture(messages.Messages())
@@ -69,12 +80,11 @@ class TestChaos(cloud.CloudTestCase):
         self.flags(max_attempts=3, group='scheduler')
         self.flags(driver='nova.quota.NoopQuotaDriver', group='quota')
         self.flags(allow_resize_to_same_host=True, shelved_offload_time=0,
-                   manager_shutdown_timeout=0, rpc_response_timeout=5,
+                   manager_shutdown_timeout=0, rpc_response_timeout=5, long_rpc_timeout=5,
                    executor_thread_pool_size=8)
         self.done = collections.Counter()
         for host in HOSTS:
-            fake_driver.FakeContainerDriver.kernels[host] = fake_driver.WatchedKernel(
-                cloud.PCPUS, multi=True)
+            self.make_kernel(host)
             self.start(host)
         self.flavors = [self.make_flavor(percent, vcpus)
                         for percent, vcpus in SHAPES]
@@ -82,6 +92,9 @@ class TestChaos(cloud.CloudTestCase):
         self.addCleanup(self.kill_all)
         self.messages.loses = self.loses
         self.lose_next = False
+
+    def make_kernel(self, host):
+        """Make the kernel of a host, which outlives its service."""
 
     def kill_all(self):
         # To stop them takes seconds each.
@@ -118,7 +131,7 @@ class TestChaos(cloud.CloudTestCase):
         if self.random.random() < 0.04:
             return self.evacuate(self.random.choice(HOSTS))
         server = self.random.choice(servers)
-        possible = POSSIBLE.get(server.vm_state, ('delete',))
+        possible = self.possible.get(server.vm_state, ('delete',))
         return self.act(server.uuid, self.random.choice(possible))
 
     def create(self):
@@ -160,6 +173,7 @@ class TestChaos(cloud.CloudTestCase):
                 'flavorRef': self.random.choice(self.flavors)}},
             'rebuild': {'rebuild': {
                 'imageRef': self.random.choice(IMAGES)}},
+            'live': {'os-migrateLive': {'host': None, 'block_migration': 'auto'}},
         }.get(name, {name: None})
         self.admin_api.post_server_action(
             server, body, check_response_status=ANSWERS)
@@ -279,11 +293,11 @@ class TestChaos(cloud.CloudTestCase):
 
     def end_container(self, host, server):
         """Do what virsh does."""
-        driver = self.computes[host].manager.driver
-        driver.instances.pop(server)
-        (pid,) = [pid for pid, group in driver.kernel.pids.items()
-                  if group == f'machine/{server}']
-        driver.kernel.stop(pid)
+        self.computes[host].manager.driver.instances.pop(server, None)
+        self.end_running(self.kernel_of(self.computes[host]), server)
+
+    def end_running(self, kernel, server):
+        """End what runs of a server on a host."""
 
     def run_periodic_tasks(self):
         """Run what each host does every few minutes.
@@ -335,6 +349,12 @@ class TestChaos(cloud.CloudTestCase):
                 auditor.heal(drift)
         self._run_periodics()
 
+    def count_moves(self):
+        """Count how moves have ended, to see that not all have failed."""
+        return {f'{kind} {status}': count for kind, status, count in self.ask_database(
+            'SELECT migration_type, status, COUNT(*) FROM migrations '
+            'GROUP BY migration_type, status')}
+
     def assert_each_has_its_reservation(self):
         for server in self.servers():
             instance = self.instance_of({'id': server.uuid})
@@ -363,12 +383,39 @@ class TestChaos(cloud.CloudTestCase):
             self.step()
         self.clear_up()
         self.assert_right_without_repair()
-        print(dict(self.done))
+        print(dict(self.done), self.count_moves())
         self.heal()
         self.assert_audited()
         self.assert_never_over_the_cap()
         self.assert_each_has_its_reservation()
         self.assert_nothing_leaks()
+
+
+class TestChaos(Chaos):
+    """With containers."""
+
+    def make_kernel(self, host):
+        fake_driver.FakeContainerDriver.kernels[host] = fake_driver.WatchedKernel(
+            cloud.PCPUS, multi=True)
+
+    def end_running(self, kernel, server):
+        (pid,) = [pid for pid, group in kernel.pids.items()
+                  if group == f'machine/{server}']
+        kernel.stop(pid)
+
+
+class TestChaosOfMachines(Chaos):
+    """With virtual machines, which are migrated live as well."""
+
+    compute_driver = 'fake.FakeMachineDriver'
+    possible = POSSIBLE_FOR_MACHINES
+
+    def make_kernel(self, host):
+        fake_machine_driver.FakeMachineDriver.hypervisors[host] = (
+            fake_machine_driver.FakeHypervisor(cloud.PCPUS))
+
+    def end_running(self, kernel, server):
+        kernel.destroy(server)
 
 
 def _test(seed):
@@ -377,7 +424,7 @@ def _test(seed):
     return test
 
 
-for _seed in SEEDS:
-    setattr(TestChaos,
-            f'test_after_chaos_all_say_the_same_with_seed_{_seed}',
-            _test(_seed))
+for _case, _seeds in ((TestChaos, SEEDS), (TestChaosOfMachines, SEEDS_OF_MACHINES)):
+    for _seed in _seeds:
+        setattr(_case, f'test_after_chaos_all_say_the_same_with_seed_{_seed}',
+                _test(_seed))

@@ -9,6 +9,7 @@ import oslo_messaging
 
 from nova_rt.testing import cloud
 from nova_rt.testing import fake_machine_driver
+from nova_rt.tests.functional import killed
 
 NOTHING = ['0%'] * 4
 
@@ -133,6 +134,30 @@ class TestLiveMigration(cloud.CloudTestCase):
         fake_machine_driver.FakeMachineDriver.unreachable.clear()
         self.migrate()
         self.assert_is_on('host2', (2, 3))
+
+    def kill_source(self, owner, name):
+        """Have the service on the source die there, and start it again."""
+        killing = mock.patch.object(owner, name, side_effect=killed.Killed)
+        with killing as reached:
+            self.api.post_server_action(self.server['id'], {'os-migrateLive': {
+                'host': 'host2', 'block_migration': 'auto'}})
+            self.eventually(lambda: self.assertTrue(reached.called))
+        self.start('host1')
+
+    def test_a_source_that_is_killed_before_it_left_keeps_it(self):
+        self.kill_source(self.computes['host1'].manager.driver, 'live_migration')
+        self.assert_is_on('host1', (0, 1))
+        self.assertEqual(['60%', '60%', '0%', '0%'], self.used_on(self.computes['host2']))
+        self.migrate()
+        self.assert_is_on('host2', (2, 3))
+
+    def test_a_source_that_is_killed_after_it_left_finds_it_at_its_destination(self):
+        self.kill_source(self.computes['host1'].manager, '_post_live_migration_update_host')
+        self.assert_is_on('host2', (2, 3))
+        self.assertEqual(['60%', '60%', '50%', '50%'], self.applied('host2'))
+        self.assertEqual(0, self.allocated_on('host1'))
+        self.migrate('host1')
+        self.assert_is_on('host1', (0, 1))
 
     def test_a_destination_that_is_silent_at_the_end_still_holds_it(self):
         with mock.patch.object(

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+MIGRATING: str
 REBUILDING: str
 RESIZE_FINISH: str
 RESIZE_PREP: str

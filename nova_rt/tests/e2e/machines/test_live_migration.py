@@ -212,6 +212,8 @@ def test_it_runs_there_only_when_it_has_its_reservation(hosts, web, resumes):
     assert domain_xml.arrives_from(web.guest.get_xml_desc()) is None
     assert domain_xml.holding_in(web.guest.get_xml_desc()).pcpus == there.pcpus
     assert not here.domains()
+    assert (here.driver.is_here(web.instance), there.driver.is_here(web.instance)) == (
+        False, True)
     inactive = web.guest._domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)
     assert domain_xml.holding_in(inactive).pcpus == there.pcpus
     assert domain_xml.arrives_from(inactive) is None
@@ -353,6 +355,7 @@ def test_a_qemu_that_is_killed_here_ends_it_everywhere(hosts, web):
     with pytest.raises(libvirt.libvirtError):
         migrate(web, here, there)
     eventually(lambda: not there.domains())
+    assert here.driver.is_here(web.instance)
     web.start()
     assert (state(web), web.scheduled()) == (RUNS, reserved(here))
 

@@ -95,3 +95,37 @@ def test_it_arrives_paused_and_marked_with_its_state(monkeypatch, state, left):
     assert '<vcpupin vcpu="0" cpuset="4"/><vcpupin vcpu="1" cpuset="9"/>' in (
         sent['destination_xml'])
     assert sent['migrate_uri'] is None
+
+
+def jobs(*kinds):
+    domain = mock.Mock()
+    domain.jobInfo.side_effect = [
+        kind if isinstance(kind, Exception) else [kind] for kind in kinds]
+    return nova_guest.Guest(domain)
+
+
+class LibvirtError(libvirt.libvirtError):
+
+    def __init__(self, code):
+        super().__init__('no')
+        self.get_error_code = lambda: code
+
+
+@pytest.fixture
+def no_pauses(monkeypatch):
+    monkeypatch.setattr(live_migration.time, 'sleep', lambda seconds: None)
+
+
+@pytest.mark.parametrize(('kinds', 'stayed'), [
+    ((libvirt.VIR_DOMAIN_JOB_NONE,), True),
+    ((libvirt.VIR_DOMAIN_JOB_UNBOUNDED, libvirt.VIR_DOMAIN_JOB_NONE), True),
+    ((LibvirtError(libvirt.VIR_ERR_OPERATION_INVALID),), True),
+    ((libvirt.VIR_DOMAIN_JOB_UNBOUNDED, LibvirtError(libvirt.VIR_ERR_NO_DOMAIN)), False)])
+def test_what_becomes_of_one_on_its_way_is_awaited(no_pauses, kinds, stayed):
+    assert live_migration.has_stayed(jobs(*kinds)) == stayed
+
+
+def test_one_that_is_on_its_way_for_ever_is_an_error(no_pauses, monkeypatch):
+    monkeypatch.setattr(live_migration, '_PATIENCE_S', -1)
+    with pytest.raises(exception.InternalError, match='has not ended the migration'):
+        live_migration.has_stayed(jobs(libvirt.VIR_DOMAIN_JOB_UNBOUNDED))
