@@ -111,7 +111,7 @@ def has_stayed(guest: libvirt_guest.Guest) -> bool:
             time.sleep(0.1)
     except libvirt.libvirtError as exc:
         # One that does not run has no jobs.
-        stopped = exc.get_error_code() == libvirt.VIR_ERR_OPERATION_INVALID
+        stopped: bool = exc.get_error_code() == libvirt.VIR_ERR_OPERATION_INVALID
         if not stopped and exc.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
             raise
         return stopped
