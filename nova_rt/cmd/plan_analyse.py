@@ -48,6 +48,10 @@ class Analyse(plan_command.Command):
         parser.add_argument(
             '--scheduler', choices=('fp', 'edf', 'both'), default='both',
             help='inside the reservation; the kernel has fp (default: both)')
+        parser.add_argument(
+            '--pinned', action='store_true',
+            help='each task stays on one vCPU, which is chosen here: what a virtual '
+                 'machine needs, and what every kernel keeps')
         plan_output.add_format(parser)
         return parser
 
@@ -65,8 +69,9 @@ class Analyse(plan_command.Command):
         for scheduler in schedulers:
             row: plan_output.Row = dict.fromkeys(_COLUMNS)
             row |= {'scheduler': scheduler, 'schedulable': False, 'tasks': []}
+            analyse = _analyse_pinned if parsed_args.pinned else _analyse
             try:
-                row |= _analyse(tasks, scheduler, resource, parsed_args)
+                row |= analyse(tasks, scheduler, resource, parsed_args)
             except checks.ModelError as exc:
                 if len(schedulers) == 1:
                     raise
@@ -109,6 +114,31 @@ def _analyse(tasks: Sequence[tasks_.Task], scheduler: str,
         row['command'] = plan_output.flavor_command(
             'rt-tasks', resource.reservation())
     return row
+
+
+def _analyse_pinned(tasks: Sequence[tasks_.Task], scheduler: str,
+                    resource: supply.Resource | None,
+                    options: argparse.Namespace) -> plan_output.Row:
+    from nova_rt.cmd import plan_resource
+    from nova_rt.model import pinned
+    from nova_rt.model import tasks as tasks_
+
+    if resource is None:
+        found = plan_resource.least_pinned(
+            tasks, scheduler, options, options.cap, options.overhead_us)
+    else:
+        found = pinned.assign(tasks, resource, scheduler, options.overhead_us)
+    return {
+        'schedulable': True, 'slack_us': found.slack_us,
+        'runtime_us': found.resource.runtime_us, 'period_us': found.resource.period_us,
+        'vcpus': found.resource.vcpus, 'bandwidth': float(found.resource.bandwidth),
+        'utilisation': float(tasks_.utilisation(tasks)),
+        'command': plan_output.flavor_command('rt-tasks', found.resource.reservation()),
+        'tasks': [
+            {'task': str(task), 'vcpu': vcpu, 'deadline_us': task.deadline_us,
+             'response_us': response}
+            for task, vcpu, response in zip(
+                tasks, found.vcpu, found.response_us, strict=True)]}
 
 
 def _responses(tasks: Sequence[tasks_.Task],

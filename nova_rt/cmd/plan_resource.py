@@ -2,13 +2,14 @@
 """The resource that options describe, or the least that tasks need."""
 
 import argparse
+from collections.abc import Iterable
 from collections.abc import Sequence
 from fractions import Fraction
-import functools
 
 from nova_rt import wording
 from nova_rt.cmd import plan_output
 from nova_rt.model import checks
+from nova_rt.model import pinned
 from nova_rt.model import supply
 from nova_rt.model import synthesis
 from nova_rt.model import tasks as tasks_
@@ -44,16 +45,11 @@ def least(tasks: Sequence[tasks_.Task], scheduler: str,
     :param overhead_us: what context switches take from each runtime
     :raises checks.ModelError: if none suffices
     """
-    periods = ([options.period_us] if options.period_us is not None
-               else synthesis.periods_for(tasks))
-    for period in periods:
-        checks.time_us('The period', period)
-    track = functools.partial(plan_output.track, label='Searching periods')
+    periods = _periods(tasks, options)
     if options.vcpus is None:
         return synthesis.synthesise(
-            tasks, periods, scheduler, cap=cap, overhead_us=overhead_us, track=track)
-    checks.count('The number of vCPUs', options.vcpus, supply.MAX_VCPUS)
-    sufficient = [synthesised for period in track(periods) if (
+            tasks, periods, scheduler, cap=cap, overhead_us=overhead_us, track=_track)
+    sufficient = [synthesised for period in _track(periods) if (
         synthesised := synthesis.least_runtime(
             tasks, period, options.vcpus, scheduler, cap, overhead_us))]
     if not sufficient:
@@ -63,6 +59,28 @@ def least(tasks: Sequence[tasks_.Task], scheduler: str,
             'period.')
     return min(sufficient,
                key=lambda synthesised: synthesised.resource.bandwidth)
+
+
+def least_pinned(tasks: Sequence[tasks_.Task], scheduler: str, options: argparse.Namespace,
+                 cap: Fraction, overhead_us: int) -> pinned.Assignment:
+    """Return the least resource for tasks that stay on one vCPU each; see :func:`least`."""
+    return pinned.least(tasks, _periods(tasks, options), options.vcpus, scheduler, cap,
+                        overhead_us, _track)
+
+
+def _periods(tasks: Sequence[tasks_.Task], options: argparse.Namespace) -> list[int]:
+    """Return the periods that the options allow, and check the number of vCPUs."""
+    periods = ([options.period_us] if options.period_us is not None
+               else synthesis.periods_for(tasks))
+    for period in periods:
+        checks.time_us('The period', period)
+    if options.vcpus is not None:
+        checks.count('The number of vCPUs', options.vcpus, supply.MAX_VCPUS)
+    return periods
+
+
+def _track(periods: Sequence[int]) -> Iterable[int]:
+    return plan_output.track(periods, label='Searching periods')
 
 
 def any_of(tasks: Sequence[tasks_.Task],

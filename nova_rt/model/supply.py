@@ -22,7 +22,8 @@ MAX_VCPUS = 1024
 OUR_KERNEL_ONLY = (
     "On more than one vCPU this is guaranteed on nova-rt's own kernel only: others, and "
     "that of a virtual machine's guest, may let an urgent task wait on one vCPU while "
-    'another one serves a less urgent task, or none.')
+    'another one serves a less urgent task, or none. Pin each task to one vCPU there, and '
+    'analyse with --pinned.')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -36,6 +36,26 @@ def test_a_yes_on_more_than_one_vcpu_says_that_it_is_not_guaranteed(
         assert ('own kernel only' not in (row['reason'] or '')) == guaranteed
 
 
+@pytest.mark.parametrize('more', [
+    ('--runtime-us', '9000', '--period-us', '10000', '--vcpus', '2'), (),
+    ('--vcpus', '2'), ('--period-us', '5000')])
+def test_pinned_tasks_have_a_vcpu_each_and_a_yes_without_reserve(ask, small, more):
+    for row in ask('analyse', small, '--pinned', *more):
+        assert row['schedulable'] is True
+        assert row['reason'] is None
+        vcpus = {task['vcpu'] for task in row['tasks']}
+        assert vcpus == set(range(min(3, row['vcpus'])))
+        assert f"--vcpus {row['vcpus']} " in row['command']
+
+
+def test_pinned_tasks_that_fit_nowhere_are_named(ask, small):
+    fixed, _ = ask('analyse', small, '--pinned', '--runtime-us', '2000',
+                   '--period-us', '10000', '--vcpus', '2')
+    assert fixed['schedulable'] is False
+    assert 'task 2 (12, 40, D 35) ms fits on none of 2 vCPUs' in fixed['reason'].replace(
+        'Task task', 'task')
+
+
 def test_what_overhead_takes_is_not_there_for_the_tasks(ask, gamma):
     def fixed(budget, *more):
         return ask('analyse', gamma, '--budget-us', str(budget), *PAPER[2:],
