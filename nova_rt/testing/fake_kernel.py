@@ -18,8 +18,10 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 import errno
 import pathlib
+import tempfile
 
 from nova_rt import bandwidth
+from nova_rt.testing import fake_proc
 from nova_rt.virt.cgroup import dialect
 from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup import tree
@@ -41,7 +43,7 @@ class FakeKernel(tree.CgroupTree):
     :param count: how many pCPUs the kernel knows
     :param multi: offer one runtime per pCPU, as ``hcbs-multi`` does;
         otherwise one for all, as ``rt-group`` does
-    :param proc: what stands in for procfs
+    :param proc: what stands in for procfs; by default one as it is after boot
     :ivar refuse_next: the errno with which the next write is refused, None if it
         is decided by the kernel's rules
     :ivar refuse_containers: the errno with which every write to a group that is
@@ -53,7 +55,10 @@ class FakeKernel(tree.CgroupTree):
     """
 
     def __init__(self, count: int = 4, multi: bool = False,
-                 proc: pathlib.Path = pathlib.Path('/proc')) -> None:
+                 proc: pathlib.Path | None = None) -> None:
+        if proc is None:
+            self._directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+            proc = fake_proc.write(pathlib.Path(self._directory.name))
         super().__init__(pathlib.Path('/fake'), 1, proc)
         self.count = count
         self.multi = multi

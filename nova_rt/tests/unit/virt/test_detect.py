@@ -4,10 +4,12 @@ import pathlib
 
 import pytest
 
+from nova_rt import bandwidth
 from nova_rt.testing import fake_hcbs
 from nova_rt.testing import fake_kernel
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import errors
+from nova_rt.virt.cgroup import limits
 from nova_rt.virt.cgroup import tree
 
 
@@ -58,3 +60,9 @@ def test_the_dialects_on_version_2_are_distinguished_by_their_files(
     detected = detect.detect(kernel, 64)
     assert (detected.name, detected.count) == (name, cpus)
     assert list(kernel.children('')) == []
+
+
+def test_a_fake_kernel_is_not_set_as_this_machine_is():
+    kernel = fake_kernel.FakeKernel()
+    assert kernel.proc != pathlib.Path('/proc')
+    assert limits.global_limit(kernel.proc) == bandwidth.to_bandwidth(*fake_kernel.ROOT_LIMIT)

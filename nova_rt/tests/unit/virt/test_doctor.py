@@ -11,6 +11,7 @@ from nova_rt import conf
 from nova_rt.cmd import manage_host
 from nova_rt.testing import fake_hcbs
 from nova_rt.testing import fake_kernel
+from nova_rt.testing import fake_proc
 from nova_rt.virt import container_groups
 from nova_rt.virt import this_host
 from nova_rt.virt.cgroup import budget
@@ -30,10 +31,7 @@ def proc(tmp_path):
     path = tmp_path / 'proc'
     (path / 'self').mkdir(parents=True)
     (path / 'self/mounts').write_text('none /cg/cpu cgroup rw,cpu 0 0\n')
-    (path / 'sys/kernel').mkdir(parents=True)
-    (path / 'sys/kernel/sched_rt_runtime_us').write_text('950000\n')
-    (path / 'sys/kernel/sched_rt_period_us').write_text('1000000\n')
-    return path
+    return fake_proc.write(path)
 
 
 @pytest.fixture
@@ -84,7 +82,7 @@ def test_a_machine_without_the_controller_is_wrong(tmp_path):
 
 
 def test_a_limit_of_minus_1_on_a_stock_kernel_is_wrong(proc, debugfs):
-    (proc / 'sys/kernel/sched_rt_runtime_us').write_text('-1\n')
+    fake_proc.write(proc, sched_rt_runtime_us=-1)
     wrong = sentences(examine(fake_kernel.FakeKernel(proc=proc), debugfs),
                  finding.WRONG)
     assert 'set it to 950000' in wrong['sysctl']

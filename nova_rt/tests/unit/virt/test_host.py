@@ -10,6 +10,7 @@ from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.testing import fake_kernel
+from nova_rt.testing import fake_proc
 from nova_rt.virt import cpus
 from nova_rt.virt import host
 from nova_rt.virt import this_host
@@ -179,9 +180,7 @@ def test_the_capacity_is_no_more_than_what_the_kernel_admits(monkeypatch):
 
 def test_a_stock_kernel_told_to_enforce_nothing_is_an_error_at_start(
         monkeypatch, tmp_path):
-    limits = tmp_path / 'sys/kernel'
-    limits.mkdir(parents=True)
-    (limits / 'sched_rt_runtime_us').write_text('-1\n')
+    fake_proc.write(tmp_path, sched_rt_runtime_us=-1)
     monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
         lambda cls: fake_kernel.FakeKernel(proc=tmp_path)))
     with pytest.raises(host.UnavailableError, match='set it to 950000'):

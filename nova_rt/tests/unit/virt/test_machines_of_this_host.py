@@ -8,6 +8,7 @@ import pytest
 from nova_rt import bandwidth
 from nova_rt import conf
 from nova_rt import shares
+from nova_rt.testing import fake_proc
 from nova_rt.testing import fake_scheduler
 from nova_rt.virt import containers
 from nova_rt.virt import cpus
@@ -34,11 +35,8 @@ def options():
 @pytest.fixture
 def kernel(monkeypatch, tmp_path):
     """Four pCPUs; kernel.sched_rt_runtime_us is -1."""
-    (tmp_path / 'sys/kernel').mkdir(parents=True)
-    for name, value in (('sched_rt_runtime_us', -1), ('sched_deadline_period_min_us', 100),
-                        ('sched_deadline_period_max_us', 1 << 22)):
-        (tmp_path / 'sys/kernel' / name).write_text(f'{value}\n')
-    kernel = fake_scheduler.FakeScheduler(proc=tmp_path)
+    kernel = fake_scheduler.FakeScheduler(
+        proc=fake_proc.write(tmp_path, sched_rt_runtime_us=-1))
     monkeypatch.setattr(scheduler, 'Scheduler', lambda: kernel)
     for name in ('present', 'online'):
         monkeypatch.setattr(cpus, name, lambda: frozenset(range(4)))
