@@ -2,11 +2,13 @@
 """Nova's driver with ours on it, over a libvirtd of our own; no other service."""
 
 import contextlib
+from unittest import mock
 import uuid
 
 from nova import context as nova_context
 from nova import objects
 import nova.conf
+from nova.conf import neutron
 from nova.network import model as network_model
 from nova.virt import event as virtevent
 import pytest
@@ -61,6 +63,7 @@ def options_of(uri, directory):
     """Set Nova's options of a host for emulated virtual machines."""
     objects.register_all()
     conf.register_opts(CONF)
+    neutron.register_dynamic_opts(CONF)
     CONF([], project='nova', default_config_files=[])
     for name, value in (('virt_type', 'qemu'), ('connection_uri', uri)):
         CONF.set_override(name, value, group='libvirt')
@@ -102,6 +105,9 @@ def start_driver():
     started._host._event_lifecycle_callback = lambda *args: None
     started._host.initialize()
     started._parse_migration_flags()
+    # No Neutron runs.
+    started._network_api = mock.Mock()
+    started._network_api.has_port_binding_extension.return_value = False
     started.register_event_listener(lambda event: None)
     started._domains.reconcile()
     return started
@@ -132,7 +138,7 @@ class Server:
         self.instance = objects.Instance(
             uuid=server, id=1, host=CONF.host, vm_state='active', task_state=None,
             flavor=flavor, system_metadata={}, numa_topology=None, project_id='p',
-            migration_context=None, resources=None,
+            migration_context=None, resources=None, image_ref='',
             pci_devices=objects.PciDeviceList(objects=[]), display_name='web',
             info_cache=objects.InstanceInfoCache(network_info=network_model.NetworkInfo()),
             pci_requests=objects.InstancePCIRequests(requests=[]))

@@ -13,10 +13,10 @@ import statistics
 import subprocess
 import threading
 import time
+import types
 
 import libvirt
 from nova import exception
-from nova import objects
 import nova.conf
 from nova.virt import event as virtevent
 from nova.virt.libvirt import migration as libvirt_migration
@@ -33,7 +33,6 @@ from nova_rt.tests.e2e.machines.test_machines import state
 from nova_rt.tests.e2e.machines.test_machines import used_ns
 from nova_rt.virt import cpus
 from nova_rt.virt import domain_xml
-from nova_rt.virt import live_migration
 from nova_rt.virt.deadline import errors
 
 CONF = nova.conf.CONF
@@ -46,6 +45,7 @@ pytestmark = pytest.mark.skipif(len(cpus.online()) < 2, reason='needs two CPUs')
 class Host:
     """One of two hosts.
 
+    :ivar bound_for: the host that a server leaves for
     :ivar events: time, event and detail of each of libvirt's, as they come
     :ivar alive: whether nova-rt-compute hears of them
     """
@@ -53,6 +53,7 @@ class Host:
     def __init__(self, name, directory, uri, pcpus):
         self.name, self.uri, self.pcpus = name, uri, pcpus
         self.socket = directory / 'run-libvirt/libvirt-sock'
+        self.bound_for = None
         self.events, self.alive, self.heard = [], True, lambda event: None
         with servers.options_of(uri, directory):
             self.driver = servers.start_driver()
@@ -111,15 +112,22 @@ def _run_events():
 @pytest.fixture
 def hosts(pair, tmp_path, monkeypatch):
     """The two hosts, without any domain, and Nova's options for a migration."""
-    updated = libvirt_migration.get_updated_guest_xml
-    # The two share this machine's control groups.
-    monkeypatch.setattr(
-        libvirt_migration, 'get_updated_guest_xml',
-        lambda instance, guest, data, *args, **kwargs: updated(
-            instance, guest, data, *args, **kwargs).replace(
-                private_libvirt.partition(data.source), private_libvirt.partition(data.there)))
+    update = libvirt_migration.get_updated_guest_xml
+
+    def updated(*args, **kwargs):
+        # The two share this machine's control groups.
+        source, = (host for host in pair if host.bound_for)
+        return update(*args, **kwargs).replace(
+            private_libvirt.partition(source.name),
+            private_libvirt.partition(source.bound_for.name))
+
+    monkeypatch.setattr(libvirt_migration, 'get_updated_guest_xml', updated)
     with servers.options_of(pair[0].uri, tmp_path):
+        CONF.set_override('skip_cpu_compare_on_dest', True, group='workarounds')
+        CONF.set_override('live_migration_inbound_addr', '127.0.0.1', group='libvirt')
         yield pair
+        CONF.clear_override('live_migration_inbound_addr', group='libvirt')
+        CONF.clear_override('skip_cpu_compare_on_dest', group='workarounds')
     for host in pair:
         host.alive, host.heard = True, lambda event: None
         host.events.clear()
@@ -137,24 +145,29 @@ def web(hosts, disk):
     return server
 
 
-class Data(objects.LibvirtLiveMigrateData):
-    """What Nova's services hand from host to host, and the hosts' names."""
-
-    source = there = ''
+def prepared(web, source, there):
+    """Do what Nova's services have the two drivers do before anything is sent."""
+    room = {'disk_available_least': 10, 'cpu_info': '{}'}
+    data = there.driver.check_can_live_migrate_destination(
+        web.context, web.instance, room, room, False, False)
+    data.is_volume_backed = False
+    data = source.driver.check_can_live_migrate_source(web.context, web.instance, data, {})
+    there.driver.cleanup_live_migration_destination_check(web.context, data)
+    assert data.src_supports_numa_live_migration
+    # The claim, which needs Nova's resource tracker.
+    holdings.set_pcpus(web.instance, there.pcpus, holdings.NEW)
+    data = there.driver.post_claim_migrate_data(
+        web.context, web.instance, data, types.SimpleNamespace(
+            claimed_numa_topology=None, flavor=web.instance.flavor,
+            image_meta=web.instance.image_meta))
+    return there.driver.pre_live_migration(
+        web.context, web.instance, {'block_device_mapping': []}, [], None, data)
 
 
 def migrate(web, source, there):
     """Do what Nova's services have the two drivers do, without their databases."""
-    holdings.set_pcpus(web.instance, there.pcpus, holdings.NEW)
-    data = Data(
-        block_migration=False, serial_listen_addr=None, serial_listen_ports=[],
-        graphics_listen_addr_vnc='127.0.0.1', graphics_listen_addr_spice='127.0.0.1',
-        bdms=[], target_connect_addr='127.0.0.1')
-    data.source, data.there = source.name, there.name
-    live_migration.offer_claim(data)
-    live_migration.accept_claim(data)
-    live_migration.note_claim(data, web.instance)
-    live_migration.try_out(there.driver.reservations, web.instance, data)
+    data = prepared(web, source, there)
+    source.bound_for = there
     # Nova puts the destination's address in, which a socket has not.
     CONF.set_override('live_migration_uri',
                       f'qemu+unix:///system?socket={there.socket}%.0s', group='libvirt')
@@ -163,6 +176,7 @@ def migrate(web, source, there):
             web.context, web.instance, there.name, False, data,
             source.driver._host.get_guest(web.instance), [])
     finally:
+        source.bound_for = None
         CONF.clear_override('live_migration_uri', group='libvirt')
     web.host = there.driver
 
