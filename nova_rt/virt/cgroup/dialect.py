@@ -35,8 +35,8 @@ class Dialect(abc.ABC):
     """What the kernel guarantees, as a sentence for people."""
     files: tuple[str, ...]
     """The control files that a group has; budgets are in the first."""
-    counts_fair_server = True
-    """Whether the fair server takes from what groups may have."""
+    counts_kernel_servers = True
+    """Whether the kernel's own servers take from what groups may have."""
 
     def __init__(self, tree: CgroupTree, count: int) -> None:
         self.tree = tree
@@ -104,7 +104,7 @@ class RTGroup(Dialect):
                  'reservation, but guarantee it no deadline: a SCHED_FIFO '
                  'task of higher priority outside can take its time')
     files = (RUNTIME, PERIOD)
-    counts_fair_server = False
+    counts_kernel_servers = False
 
     @classmethod
     def recognizes(cls, tree: CgroupTree, group: str) -> bool:
@@ -166,8 +166,8 @@ class HCBSMulti(Dialect):
                           _words(wanted.runtimes_us))
 
     def admitted(self) -> int:
-        """Return what the fair server leaves of the global limit."""
-        return limits.beside_fair_server(self.tree.proc)
+        """Return what the kernel's own servers leave of the global limit."""
+        return limits.beside_kernel_servers(self.tree.proc)
 
 
 def _words(times: Sequence[int]) -> str:

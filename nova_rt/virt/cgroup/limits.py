@@ -4,7 +4,9 @@
 All bandwidths are in the fixed point of :mod:`nova_rt.bandwidth`.
 """
 
+from collections import Counter
 import pathlib
+import platform
 
 from nova_rt import bandwidth
 from nova_rt.virt.cgroup import errors
@@ -13,9 +15,13 @@ from nova_rt.virt.cgroup.tree import CgroupTree
 _RUNTIME = 'sys/kernel/sched_rt_runtime_us'
 _PERIOD = 'sys/kernel/sched_rt_period_us'
 
-# What the kernel's fair server takes unless debugfs says otherwise
-# (fair_server_init() in kernel/sched/fair.c).
-_FAIR_SERVER = bandwidth.to_bandwidth(50_000, 1_000_000)
+# What each of the kernel's own servers takes unless debugfs says otherwise
+# (fair_server_init() in kernel/sched/fair.c, ext_server_init() in ext.c).
+_AFTER_BOOT = bandwidth.to_bandwidth(50_000, 1_000_000)
+# Where an operator changes them.
+WHERE = 'the fair and ext servers in /sys/kernel/debug/sched/*_server'
+# The first release with an ext server.
+_EXT_SERVER = (7, 0)
 
 
 def is_unlimited(proc: pathlib.Path) -> bool:
@@ -31,22 +37,37 @@ def global_limit(proc: pathlib.Path) -> int:
                                   int((proc / _PERIOD).read_text()))
 
 
-def fair_server(debugfs: pathlib.Path = pathlib.Path('/sys/kernel/debug'),
-                ) -> int:
-    """Return the largest bandwidth of the fair servers of all pCPUs."""
-    bandwidths = [
-        bandwidth.to_bandwidth(int((server / 'runtime').read_text()),
-                               int((server / 'period').read_text()))
-        for server in debugfs.glob('sched/fair_server/cpu*')]
-    return max(bandwidths, default=_FAIR_SERVER)
+def kernel_servers(debugfs: pathlib.Path = pathlib.Path('/sys/kernel/debug'),
+                   sysfs: pathlib.Path = pathlib.Path('/sys')) -> int:
+    """Return the most that the kernel's own servers may take of a pCPU.
 
-
-def beside_fair_server(proc: pathlib.Path) -> int:
-    """Return what the fair server leaves of the global limit.
-
-    HCBS admits groups as SCHED_DEADLINE servers, as the fair server is one.
+    The fair server is for normal tasks and, since Linux 7.0, the ext server for those of
+    a sched_ext scheduler. Both count, though later kernels attach the second only while
+    it has tasks: such a scheduler may be loaded at any time. A server whose runtime is 0
+    takes nothing.
     """
-    return global_limit(proc) - fair_server()
+    by_pcpu: Counter[str] = Counter()
+    for server in debugfs.glob('sched/*_server/cpu*'):
+        by_pcpu[server.name] += bandwidth.to_bandwidth(
+            int((server / 'runtime').read_text()), int((server / 'period').read_text()))
+    if by_pcpu:
+        return max(by_pcpu.values())
+    return _AFTER_BOOT * (2 if _has_ext_server(sysfs) else 1)
+
+
+def _has_ext_server(sysfs: pathlib.Path) -> bool:
+    """Return whether the kernel has one, as far as can be told without debugfs."""
+    major, minor = platform.release().split('.')[:2]
+    return ((sysfs / 'kernel/sched_ext').is_dir()
+            and (int(major), int(minor)) >= _EXT_SERVER)
+
+
+def beside_kernel_servers(proc: pathlib.Path) -> int:
+    """Return what the kernel's own servers leave of the global limit.
+
+    HCBS admits groups as SCHED_DEADLINE servers, as these are.
+    """
+    return global_limit(proc) - kernel_servers()
 
 
 def within_pool(tree: CgroupTree, pool: int, advice: str) -> int:
@@ -60,4 +81,4 @@ def within_pool(tree: CgroupTree, pool: int, advice: str) -> int:
         raise errors.UnenforcedError(
             f'The root group {tree.root} has a budget of 0, so the kernel '
             f'admits no reservation: {advice}.')
-    return min(pool, beside_fair_server(tree.proc))
+    return min(pool, beside_kernel_servers(tree.proc))

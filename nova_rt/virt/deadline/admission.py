@@ -35,10 +35,10 @@ class Admission(enum.Enum):
     """The kernel as well: every pCPU is a root domain of its own."""
 
     def admitted(self, scheduler: Scheduler) -> int:
-        """Return the bandwidth for reservations on one pCPU, beside the fair server."""
+        """Return the bandwidth for reservations on one pCPU, beside the kernel's servers."""
         if self is Admission.LEDGER:
-            return bandwidth.BW_UNIT - limits.fair_server()
-        return limits.beside_fair_server(scheduler.proc)
+            return bandwidth.BW_UNIT - limits.kernel_servers()
+        return limits.beside_kernel_servers(scheduler.proc)
 
 
 def detect(scheduler: Scheduler, pcpus: Iterable[int]) -> Admission:

@@ -10,6 +10,7 @@ import contextlib
 import pathlib
 
 from nova_rt import bandwidth
+from nova_rt.virt.cgroup import limits
 from nova_rt.virt.cgroup.doctor import finding
 from nova_rt.virt.cgroup.doctor.finding import Finding
 from nova_rt.virt.deadline import admission
@@ -56,14 +57,14 @@ def _admission(scheduler: Scheduler, pcpus: frozenset[int], cap: int) -> Iterato
         return
     yield finding.good('admission', _COSTS[detected])
     admitted = detected.admitted(scheduler)
-    found = (f'beside the fair server, {bandwidth.percent(admitted)} of a pCPU can be '
+    found = (f'beside the kernel\'s own servers, {bandwidth.percent(admitted)} of a pCPU can be '
              'reserved')
     if admitted < cap:
         yield finding.warning(
-            'fair server', f'{found}, less than [rt] cap, {bandwidth.percent(cap)}',
-            'lower the cap or the fair server in /sys/kernel/debug/sched/fair_server')
+            'kernel servers', f'{found}, less than [rt] cap, {bandwidth.percent(cap)}',
+            f'lower the cap or {limits.WHERE}')
     else:
-        yield finding.good('fair server', found)
+        yield finding.good('kernel servers', found)
 
 
 def _periods(scheduler: Scheduler) -> Iterator[Finding]:

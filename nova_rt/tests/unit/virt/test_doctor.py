@@ -93,13 +93,13 @@ def test_a_cap_that_the_kernel_does_not_admit_is_a_warning(proc, debugfs):
     warned = sentences(examine(kernel, debugfs, cap=bandwidth.BW_UNIT),
                   finding.WARNING)
     assert 'less than [rt] cap, 100%' in warned['sysctl']
-    assert 'fair server' in warned['sysctl']
+    assert 'the fair and ext servers in' in warned['sysctl']
 
 
-def test_a_fair_server_that_cannot_be_seen_is_a_warning(proc, tmp_path):
+def test_kernel_servers_that_cannot_be_seen_is_a_warning(proc, tmp_path):
     kernel = fake_kernel.FakeKernel(multi=True, proc=proc)
     warned = sentences(examine(kernel, tmp_path / 'nothing'), finding.WARNING)
-    assert 'mount -t debugfs' in warned['fair server']
+    assert 'mount -t debugfs' in warned['kernel servers']
 
 
 @pytest.mark.parametrize('make', [

@@ -187,7 +187,7 @@ def test_a_stock_kernel_told_to_enforce_nothing_is_an_error_at_start(
         this_host.from_options(options())
 
 
-def test_a_kernel_whose_limit_the_fair_server_takes_is_an_error_at_start(
+def test_a_kernel_whose_limit_its_own_servers_take_is_an_error_at_start(
         kernel, monkeypatch):
     monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
         lambda cls: kernel))

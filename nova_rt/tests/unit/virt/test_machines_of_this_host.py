@@ -16,6 +16,7 @@ from nova_rt.virt import host
 from nova_rt.virt import kinds
 from nova_rt.virt import machines
 from nova_rt.virt import this_host
+from nova_rt.virt.cgroup import limits
 from nova_rt.virt.cgroup.doctor import finding
 from nova_rt.virt.deadline import errors
 from nova_rt.virt.deadline import scheduler
@@ -65,10 +66,11 @@ def test_a_host_for_virtual_machines_offers_its_pcpus_under_the_cap(options, ker
     assert machine.empty.occupancy is shares.Occupancy.CHOSEN
 
 
-def test_the_fair_server_is_left_its_part(options, kernel):
+def test_the_kernels_own_servers_are_left_their_part(options, kernel, monkeypatch):
+    monkeypatch.setattr(limits, 'kernel_servers', lambda: bandwidth.to_bandwidth(100, 1000))
     options.set_override('cap', 1.0, group='rt')
     assert this_host.from_options(options).empty.capacity[0] == (
-        bandwidth.BW_UNIT - bandwidth.to_bandwidth(50, 1000))
+        bandwidth.BW_UNIT - bandwidth.to_bandwidth(100, 1000))
 
 
 def test_a_kernel_that_refuses_pinned_threads_is_an_error_at_start(options, kernel):
@@ -96,7 +98,7 @@ def test_the_doctor_of_a_healthy_host_has_nothing_to_say(options, kernel):
     findings = this_host.examine(options)
     assert {row.verdict for row in findings} == {finding.OK}
     assert [row.check for row in findings] == [
-        'dialect', 'admission', 'fair server', 'periods', 'pCPUs']
+        'dialect', 'admission', 'kernel servers', 'periods', 'pCPUs']
 
 
 def test_the_doctor_asks_for_the_pcpus_of_the_cpu_set_only(options, kernel):

@@ -98,24 +98,24 @@ def _sysctl(machine: Machine, dialect: Dialect) -> Iterator[Finding]:
         yield finding.warning(
             'sysctl', f'{found}, less than [rt] cap, {bandwidth.percent(machine.cap)}',
             'raise kernel.sched_rt_runtime_us, or lower the cap' + (
-                ' or the fair server in /sys/kernel/debug/sched/fair_server'
-                if dialect.counts_fair_server else ''))
+                f' or {limits.WHERE}'
+                if dialect.counts_kernel_servers else ''))
     else:
         yield finding.good('sysctl', found)
 
 
-def _fair_server(machine: Machine, dialect: Dialect) -> Iterator[Finding]:
-    """Check what the kernel keeps for normal tasks; HCBS alone counts it."""
-    if not dialect.counts_fair_server:
+def _kernel_servers(machine: Machine, dialect: Dialect) -> Iterator[Finding]:
+    """Check what the kernel keeps for other tasks; HCBS alone counts it."""
+    if not dialect.counts_kernel_servers:
         return
-    held = bandwidth.percent(limits.fair_server(machine.debugfs))
-    if not (machine.debugfs / 'sched/fair_server').is_dir():
+    held = bandwidth.percent(limits.kernel_servers(machine.debugfs))
+    if not (machine.debugfs / 'sched').is_dir():
         yield finding.warning(
-            'fair server', f'it cannot be seen; {held} of each pCPU is assumed to be '
-            'held for normal tasks', f'mount -t debugfs none {machine.debugfs}')
+            'kernel servers', f'they cannot be seen; {held} of each pCPU is assumed to be '
+            'held for tasks without reservation', f'mount -t debugfs none {machine.debugfs}')
     else:
         yield finding.good(
-            'fair server', f'it holds {held} of each pCPU for normal tasks')
+            'kernel servers', f'they hold {held} of each pCPU for tasks without reservation')
 
 
 def pcpus(present: frozenset[int], online: frozenset[int]) -> Finding:
@@ -132,5 +132,5 @@ def pcpus(present: frozenset[int], online: frozenset[int]) -> Finding:
 
 
 _CHECKS: tuple[Callable[[Machine, Dialect], Iterator[Finding]], ...] = (
-    _sysctl, _fair_server, groups.root, groups.machine_groups,
+    _sysctl, _kernel_servers, groups.root, groups.machine_groups,
     groups.waiting, groups.foreign)

@@ -92,7 +92,7 @@ def foreign(machine: Machine, dialect: Dialect) -> Iterator[Finding]:
                 f'write 0 to its {dialect.files[0]}, or lower [rt] cap by as '
                 'much')
     tasks = sum(map(_is_deadline, _tasks(dialect.tree.proc)))
-    if tasks and dialect.counts_fair_server:
+    if tasks and dialect.counts_kernel_servers:
         yield finding.warning(
             'foreign budget',
             f'{tasks} task(s) are under SCHED_DEADLINE, which shares the '

@@ -43,12 +43,12 @@ def test_a_doctor_without_the_capability_is_advised_to_run_as_root(unlimited):
     assert examine(kernel)['admission'].advice.endswith('run nova-rt-compute as root')
 
 
-def test_a_cap_over_what_the_fair_server_leaves_is_a_warning(unlimited):
+def test_a_cap_over_what_the_kernels_servers_leave_is_a_warning(unlimited):
     row = examine(fake_scheduler.FakeScheduler(proc=unlimited),
-                  bandwidth.BW_UNIT)['fair server']
+                  bandwidth.BW_UNIT)['kernel servers']
     assert (row.verdict, row.found) == (
-        finding.WARNING, 'beside the fair server, 95% of a pCPU can be reserved, less than '
-        '[rt] cap, 100%')
+        finding.WARNING, 'beside the kernel\'s own servers, 95% of a pCPU can be reserved, less '
+        'than [rt] cap, 100%')
 
 
 @pytest.mark.parametrize(('name', 'value'), [('min', 1000), ('max', 100_000)])
