@@ -8,16 +8,26 @@ function nova_rt_command {
     echo "${NOVA_BIN_DIR:-/usr/local/bin}/$1"
 }
 
+function nova_rt_has_containers {
+    [[ "$NOVA_RT_VIRT_TYPE" == lxc ]]
+}
+
 function nova_rt_check_host {
     if ! is_ubuntu; then
-        die $LINENO "nova-rt: only Debian and Ubuntu have what LXC needs."
+        die $LINENO "nova-rt: this plug-in needs Debian or Ubuntu."
+    fi
+    if [[ ! "$NOVA_RT_VIRT_TYPE" =~ ^(kvm|qemu|lxc)$ ]]; then
+        die $LINENO "nova-rt: set NOVA_RT_VIRT_TYPE to kvm, qemu or lxc."
+    fi
+    if [[ ! "$NOVA_RT_ADMISSION" =~ ^(ledger|kernel)$ ]]; then
+        die $LINENO "nova-rt: set NOVA_RT_ADMISSION to ledger or kernel."
     fi
 }
 
 function nova_rt_install_packages {
     # They build rt-init, a static program.
     install_package gcc libc6-dev
-    if is_service_enabled n-cpu; then
+    if is_service_enabled n-cpu && nova_rt_has_containers; then
         install_package libvirt-daemon-driver-lxc
     fi
 }
@@ -51,17 +61,31 @@ function nova_rt_configure_scheduler {
 function nova_rt_configure_compute {
     # DevStack names another driver; nova-rt-compute brings its own.
     inidelete "$NOVA_CONF" DEFAULT compute_driver
-    # An LXC root cannot be a chain of qcow2 files.
-    iniset "$NOVA_CONF" DEFAULT use_cow_images False
-    iniset "$NOVA_CONF" DEFAULT force_raw_images True
-    iniset "$NOVA_CONF" libvirt virt_type lxc
-    iniset "$NOVA_CONF" libvirt images_type raw
+    if nova_rt_has_containers; then
+        # An LXC root cannot be a chain of qcow2 files.
+        iniset "$NOVA_CONF" DEFAULT use_cow_images False
+        iniset "$NOVA_CONF" DEFAULT force_raw_images True
+        iniset "$NOVA_CONF" libvirt virt_type lxc
+        iniset "$NOVA_CONF" libvirt images_type raw
+    fi
     iniset "$NOVA_CONF" rt cap "$NOVA_RT_CAP"
     iniset "$NOVA_CONF" rt placement_policy "$NOVA_RT_PLACEMENT_POLICY"
     iniset "$NOVA_CONF" rt hcbs_scheduler_available "$NOVA_RT_HCBS_AVAILABLE"
     if [[ -n "$NOVA_RT_CPU_SET" ]]; then
         iniset "$NOVA_CONF" rt cpu_set "$NOVA_RT_CPU_SET"
     fi
+}
+
+# vCPUs are pinned threads under SCHED_DEADLINE, which a kernel that admits for all
+# pCPUs together refuses.
+function nova_rt_configure_admission {
+    if nova_rt_has_containers || [[ "$NOVA_RT_ADMISSION" == kernel ]]; then
+        return
+    fi
+    echo_summary "nova-rt: setting kernel.sched_rt_runtime_us to -1"
+    echo "kernel.sched_rt_runtime_us = -1" | \
+        sudo tee "$NOVA_RT_SYSCTL" > /dev/null
+    sudo sysctl -q -p "$NOVA_RT_SYSCTL"
 }
 
 # DevStack goes on starting and stopping n-cpu, and writes its nova-cpu.conf.
@@ -86,6 +110,7 @@ function nova_rt_configure {
     fi
     if is_service_enabled n-cpu; then
         nova_rt_configure_compute
+        nova_rt_configure_admission
         nova_rt_replace_compute
     fi
 }
@@ -99,6 +124,11 @@ function nova_rt_upgrade_databases {
 }
 
 function nova_rt_clean {
+    if [[ -f "$NOVA_RT_SYSCTL" ]]; then
+        sudo rm -f "$NOVA_RT_SYSCTL"
+        # What it is after boot.
+        sudo sysctl -q -w kernel.sched_rt_runtime_us=950000
+    fi
     sudo rm -f "$NOVA_RT_DROP_IN"
     sudo rmdir --ignore-fail-on-non-empty "$(dirname "$NOVA_RT_DROP_IN")" \
         2> /dev/null || true
@@ -129,8 +159,9 @@ if is_service_enabled nova; then
         nova_rt_upgrade_databases
         ;;
     unstack/*)
-        # DevStack stops n-cpu, and with it ours. Containers would survive.
-        if is_service_enabled n-cpu; then
+        # DevStack stops n-cpu, and with it ours. Servers survive: DevStack's clean.sh
+        # ends virtual machines, and would not find containers.
+        if is_service_enabled n-cpu && nova_rt_has_containers; then
             sudo virsh -c lxc:///system list --name | \
                 xargs -r -n 1 sudo virsh -c lxc:///system destroy || true
         fi

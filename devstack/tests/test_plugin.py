@@ -26,8 +26,9 @@ compute_driver = libvirt.LibvirtDriver
 [filter_scheduler]
 enabled_filters = ComputeFilter,SameHostFilter
 [libvirt]
-virt_type = lxc
+virt_type = kvm
 """
+CONTAINERS = {'NOVA_RT_VIRT_TYPE': 'lxc'}
 # Notes how it is called; the filter's text is really edited.
 MANAGE = f"""\
 #!/bin/sh
@@ -53,6 +54,7 @@ class Host:
         self.paste = folder / 'api-paste.ini'
         self.drop_in = (
             folder / 'systemd/devstack@n-cpu.service.d/nova-rt.conf')
+        self.sysctl = folder / 'sysctl.conf'
         self.conf.write_text(NOVA_CONF)
         self.paste.write_text(
             (pathlib.Path(sys.prefix) / 'etc/nova/api-paste.ini').read_text())
@@ -84,7 +86,8 @@ class Host:
                 'NOVA_API_PASTE_INI': str(self.paste),
                 'NOVA_BIN_DIR': str(self.folder / 'bin'),
                 'NOVA_FILTERS': 'ComputeFilter',
-                'NOVA_RT_DROP_INS': str(self.folder / 'systemd'), **more})
+                'NOVA_RT_DROP_INS': str(self.folder / 'systemd'),
+                'NOVA_RT_SYSCTL': str(self.sysctl), **more})
         return done.returncode, record.read_text().splitlines(), done.stderr
 
     def options(self):
@@ -106,22 +109,35 @@ def host(request, tmp_path):
 
 
 def test_before_anything_else_the_packages_are_installed(host):
-    status, did, _ = host.run('stack', 'pre-install')
+    status, did, _ = host.run('stack', 'pre-install', **CONTAINERS)
     assert status == 0
     assert 'install_package gcc libc6-dev' in did
     assert 'install_package libvirt-daemon-driver-lxc' in did
 
 
-def test_a_controller_needs_no_libvirt(host):
-    _, did, _ = host.run('stack', 'pre-install', 'nova,n-api,n-sch')
+@pytest.mark.parametrize(('services', 'settings'), [
+    ('nova,n-api,n-sch', CONTAINERS), (ALL_IN_ONE, {})])
+def test_only_a_host_of_containers_needs_their_driver(host, services, settings):
+    _, did, _ = host.run('stack', 'pre-install', services, **settings)
     assert 'install_package libvirt-daemon-driver-lxc' not in did
+
+
+@pytest.mark.parametrize(('name', 'sentence'), [
+    ('NOVA_RT_VIRT_TYPE', 'set NOVA_RT_VIRT_TYPE to kvm, qemu or lxc.'),
+    ('NOVA_RT_ADMISSION', 'set NOVA_RT_ADMISSION to ledger or kernel.')])
+def test_a_setting_that_means_nothing_is_refused_before_anything_else(
+        host, name, sentence):
+    status, did, _ = host.run('stack', 'pre-install', **{name: 'xen'})
+    assert status != 0
+    assert did == [f'die nova-rt: {sentence}']
 
 
 def test_another_distribution_is_refused_with_a_sentence(tmp_path):
     status, did, _ = Host(tmp_path, False).run(
         'stack', 'pre-install', packages='rpm')
     assert status != 0
-    assert did == ['die nova-rt: only Debian and Ubuntu have what LXC needs.']
+    assert did == [
+        'die nova-rt: this plug-in needs Debian or Ubuntu.']
 
 
 def test_nova_rt_is_installed_from_where_devstack_put_it(host):
@@ -130,7 +146,7 @@ def test_nova_rt_is_installed_from_where_devstack_put_it(host):
 
 
 def test_nova_is_configured_as_on_the_stack_that_is_tested(host):
-    assert host.run('stack', 'post-config')[0] == 0
+    assert host.run('stack', 'post-config', **CONTAINERS)[0] == 0
     options = host.options()
     ours = stack_nova.NOVA_RT['filter_scheduler']
     assert options['filter_scheduler', 'available_filters'] == (
@@ -146,6 +162,38 @@ def test_nova_is_configured_as_on_the_stack_that_is_tested(host):
             ('libvirt', 'virt_type', 'lxc'), ('libvirt', 'images_type', 'raw'),
             ('rt', 'cap', '0.95'), ('rt', 'placement_policy', 'worst-fit')):
         assert options[section, key] == [value]
+
+
+@pytest.mark.parametrize('virt_type', ['kvm', 'qemu'])
+def test_for_virtual_machines_libvirt_stays_as_devstack_has_set_it(host, virt_type):
+    _, did, _ = host.run('stack', 'post-config', NOVA_RT_VIRT_TYPE=virt_type)
+    options = host.options()
+    assert options['libvirt', 'virt_type'] == ['kvm']
+    assert options['rt', 'cap'] == ['0.95']
+    for name in (('DEFAULT', 'compute_driver'), ('DEFAULT', 'use_cow_images'),
+                 ('libvirt', 'images_type')):
+        assert name not in options
+    assert host.sysctl.read_text() == 'kernel.sched_rt_runtime_us = -1\n'
+    said = did.index(
+        'echo_summary nova-rt: setting kernel.sched_rt_runtime_us to -1')
+    assert said < did.index(f'sudo sysctl -q -p {host.sysctl}')
+
+
+@pytest.mark.parametrize('settings', [
+    CONTAINERS, {'NOVA_RT_ADMISSION': 'kernel'}])
+def test_the_kernels_limit_stays_where_the_kernel_admits(host, settings):
+    _, did, _ = host.run('stack', 'post-config', **settings)
+    assert not host.sysctl.exists()
+    assert not [command for command in did if 'sysctl -q' in command]
+
+
+def test_what_devstack_starts_is_of_the_kind_that_is_set(tmp_path):
+    for given, virt_type in (({}, 'kvm'), (CONTAINERS, 'lxc')):
+        done = subprocess.run(
+            ('bash', '-c', f'LIBVIRT_TYPE=default; source {PLUGIN}/override-defaults; '
+             'echo $VIRT_DRIVER $LIBVIRT_TYPE'), capture_output=True, text=True,
+            env={'PATH': os.environ['PATH'], **given})
+        assert done.stdout == f'libvirt {virt_type}\n'
 
 
 def test_local_conf_has_the_last_word(host):
@@ -193,19 +241,28 @@ def test_the_cells_are_migrated_once_their_databases_are_there(host):
 
 
 def test_unstack_ends_the_containers(host):
-    _, did, _ = host.run('unstack')
+    _, did, _ = host.run('unstack', **CONTAINERS)
     assert [each for each in did if 'destroy' in each] == [
         f'sudo virsh -c lxc:///system destroy instance-{number}'
         for number in (1, 2)]
 
 
+def test_unstack_leaves_virtual_machines_to_devstack(host):
+    assert host.run('unstack')[:2] == (0, [])
+
+
 def test_clean_takes_everything_back(host):
     before = host.paste.read_text()
     host.run('stack', 'post-config')
-    assert host.run('clean')[0] == 0
+    status, did, _ = host.run('clean')
+    assert status == 0
     assert not host.drop_in.parent.exists()
+    assert not host.sysctl.exists()
+    assert 'sudo sysctl -q -w kernel.sched_rt_runtime_us=950000' in did
     assert host.paste.read_text() == before
-    assert host.run('clean')[0] == 0
+    status, did, _ = host.run('clean')
+    assert status == 0
+    assert not [command for command in did if 'sysctl -q' in command]
 
 
 @pytest.mark.parametrize('mode', [
@@ -225,7 +282,8 @@ def test_a_sample_sets_only_what_the_plug_in_or_devstack_has(sample):
     text = (PLUGIN / 'samples' / sample).read_text()
     assert text.splitlines().count('[[local|localrc]]') == 1
     assert 'enable_plugin nova-rt ' in text
-    settings = (PLUGIN / 'settings').read_text()
+    settings = ''.join(
+        (PLUGIN / name).read_text() for name in ('override-defaults', 'settings'))
     for line in text.splitlines():
         name = line.lstrip('#').partition('=')[0]
         if name.startswith('NOVA_RT_'):
