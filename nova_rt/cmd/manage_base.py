@@ -3,6 +3,7 @@
 
 import argparse
 import contextlib
+import functools
 import os
 import uuid
 
@@ -85,8 +86,9 @@ def read_nova_conf(files: Sequence[str] = (),
     use_databases()
 
 
+@functools.cache
 def use_databases() -> None:
-    """Let Nova's library use the databases that nova.conf names."""
+    """Let Nova's library use the databases that nova.conf names; once is enough."""
     from nova import objects
     import nova.conf
     from nova.db.api import api as api_db

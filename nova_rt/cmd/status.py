@@ -111,11 +111,29 @@ class Checks(upgradecheck.UpgradeCommands):
                 'host with room may be chosen.')
         return _result(upgradecheck.Code.SUCCESS)
 
+    def vcpus(self) -> upgradecheck.Result:
+        """Whether Placement lets run as many vCPUs as the bandwidth is enough for."""
+        # Late: it imports what only a compute service needs.
+        from nova import context
+
+        from nova_rt.explain import vcpu_ratio
+
+        try:
+            manage_base.use_databases()
+            low = vcpu_ratio.lowest(context.get_admin_context())
+        except (problems.UnusableDatabaseError, *problems.DATABASE_ERRORS) as exc:
+            return _result(
+                upgradecheck.Code.WARNING, f'Not compared: {problems.sentence(exc)}.')
+        if low:
+            return _result(upgradecheck.Code.WARNING, str(low))
+        return _result(upgradecheck.Code.SUCCESS)
+
     _upgrade_checks = (
         ('Release of Nova', release),
         ('Columns in the cells\' databases', columns),
         ('Filter of nova-api', paste),
         ('Filter of nova-scheduler', scheduler),
+        ('vCPUs in Placement', vcpus),
     )
 
 

@@ -161,6 +161,8 @@ class ComputeNode(_Object):
     host: str
     hypervisor_hostname: str
     hypervisor_type: str
+    vcpus: int
+    cpu_allocation_ratio: float
     stats: dict[str, str] | None
     def create(self) -> None: ...
     @classmethod
@@ -168,6 +170,11 @@ class ComputeNode(_Object):
     @classmethod
     def get_by_host_and_nodename(cls, context: nova_context.RequestContext, host: str | None,
                                  nodename: str | None) -> Self: ...
+
+class FlavorList(_Object):
+    def __iter__(self) -> Iterator[Flavor]: ...
+    @classmethod
+    def get_all(cls, context: nova_context.RequestContext) -> Self: ...
 
 class ComputeNodeList(_Object):
     def __iter__(self) -> Iterator[ComputeNode]: ...
