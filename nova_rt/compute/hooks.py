@@ -69,6 +69,10 @@ EXPECTED = {
         'self context instance migration',
     'nova.compute.manager:ComputeManager._post_live_migration_update_host':
         'self ctxt instance dest block_migration migrate_data source_bdms',
+    'nova.compute.manager:ComputeManager._complete_deletion':
+        'self context instance',
+    'nova.scheduler.client.report:SchedulerReportClient.delete_allocation_for_instance':
+        'self context uuid consumer_type force',
     'nova.compute.manager:ComputeManager._reset_live_migration':
         'self context instance',
     'nova.compute.rpcapi:ComputeAPI.drop_move_claim_at_destination':

@@ -249,6 +249,12 @@ class RTComputeManager(manager.ComputeManager):
         if migration is not None:
             self._interrupted.append((instance, migration))
 
+    def _complete_deletion(self, context: nova_context.RequestContext,
+                           instance: objects.Instance) -> None:
+        """See base class; what a live migration has allocated here goes as well."""
+        live_migration.give_back(self.reportclient, context, instance)
+        super()._complete_deletion(context, instance)
+
     # What is saved with the instance
 
     def _revert_instance_flavor_host_node(self, instance: objects.Instance,

@@ -424,7 +424,10 @@ def _test(seed):
     return test
 
 
-for _case, _seeds in ((TestChaos, SEEDS), (TestChaosOfMachines, SEEDS_OF_MACHINES)):
-    for _seed in _seeds:
-        setattr(_case, f'test_after_chaos_all_say_the_same_with_seed_{_seed}',
-                _test(_seed))
+def _add_tests(case, seeds):
+    for seed in seeds:
+        setattr(case, f'test_after_chaos_all_say_the_same_with_seed_{seed}', _test(seed))
+
+
+_add_tests(TestChaos, SEEDS)
+_add_tests(TestChaosOfMachines, SEEDS_OF_MACHINES)

@@ -159,6 +159,19 @@ class TestLiveMigration(cloud.CloudTestCase):
         self.migrate('host1')
         self.assert_is_on('host1', (0, 1))
 
+    def test_one_whose_start_was_lost_leaves_nothing_when_it_is_deleted(self):
+        """The destination has claimed; the source never hears of it."""
+        with mock.patch.object(rpcapi.ComputeAPI, 'live_migration') as lost:
+            self.api.post_server_action(self.server['id'], {'os-migrateLive': {
+                'host': 'host2', 'block_migration': 'auto'}})
+            self.eventually(lambda: self.assertTrue(lost.called))
+        self.assertNotEqual(0, self.allocated_on('host1'))
+        self._delete_server(self.server)
+        self.assertEqual(0, self.allocated_on('host1'))
+        self._run_periodics()
+        self.assertEqual(['60%', '60%', '0%', '0%'], self.used_on(self.computes['host2']))
+        self.assert_audited()
+
     def test_a_destination_that_is_silent_at_the_end_still_holds_it(self):
         with mock.patch.object(
                 rpcapi.ComputeAPI, 'post_live_migration_at_destination',
