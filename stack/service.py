@@ -181,12 +181,14 @@ def answers(url: str) -> bool:
 class WsgiService(Service):
     """An OpenStack API served by uWSGI.
 
-    ``application`` is its WSGI entry point, ``path`` one that needs no token.
+    ``application`` is its WSGI entry point, ``path`` one that needs no token,
+    ``options`` uWSGI's beyond those that all have.
     """
 
     application = ''
     path = '/'
     threads = 8
+    options: tuple[str, ...] = ()
 
     def command(self) -> Sequence[str]:
         """Return uWSGI's command line; one process, a few threads."""
@@ -200,7 +202,7 @@ class WsgiService(Service):
             '--threads', str(self.threads), '--buffer-size', '65535',
             # It closes each connection, and clients should know.
             '--add-header', 'Connection: close',
-            '--disable-logging', '--worker-reload-mercy', '2',
+            '--disable-logging', '--worker-reload-mercy', '2', *self.options,
         )
 
     def arguments(self) -> Sequence[str]:

@@ -55,6 +55,9 @@ class Glance(WsgiService):
     name = 'glance'
     needs = ('glance-schema',)
     application = 'glance.wsgi.api'
+    # Nova uploads a snapshot line by line, each in a chunk of its own. A disk of zeros
+    # is one line, and uWSGI takes chunks of a megabyte unless told otherwise.
+    options = ('--chunked-input-limit', str(64 << 20))
 
     def environment(self) -> Mapping[str, str]:
         """Return where glance-api.conf is."""

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import pathlib
 import platform
 
 import pytest
@@ -41,6 +42,17 @@ def test_without_debugfs_what_a_kernel_has_after_boot_is_assumed(
     if sched_ext:
         (tmp_path / 'kernel/sched_ext').mkdir(parents=True)
     assert limits.kernel_servers(tmp_path / 'nothing', tmp_path) == servers * FIVE
+
+
+def test_where_debugfs_is_locked_down_what_a_kernel_has_after_boot_is_assumed(
+        tmp_path, monkeypatch):
+    serve(tmp_path, 'fair', 100_000)
+
+    def locked_down(path):
+        raise PermissionError(1, 'Operation not permitted', str(path))
+    monkeypatch.setattr(platform, 'release', lambda: '6.12.117')
+    monkeypatch.setattr(pathlib.Path, 'read_text', locked_down)
+    assert limits.kernel_servers(tmp_path, tmp_path / 'nothing') == FIVE
 
 
 def test_a_global_limit_of_the_whole_period_leaves_what_the_servers_do_not_take(
