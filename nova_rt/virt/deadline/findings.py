@@ -15,6 +15,7 @@ from nova_rt.virt.cgroup.doctor import finding
 from nova_rt.virt.cgroup.doctor.finding import Finding
 from nova_rt.virt.deadline import admission
 from nova_rt.virt.deadline import errors
+from nova_rt.virt.deadline import granularity
 from nova_rt.virt.deadline.attributes import SCHED_DEADLINE
 from nova_rt.virt.deadline.scheduler import Scheduler
 
@@ -43,7 +44,8 @@ def examine(scheduler: Scheduler, pcpus: frozenset[int], cap: int) -> list[Findi
     :param cap: the largest bandwidth that is to be admitted on one of them
     """
     return [finding.good('dialect', f'deadline: {GUARANTEE}'),
-            *_admission(scheduler, pcpus, cap), *_periods(scheduler), *_foreign(scheduler)]
+            *_admission(scheduler, pcpus, cap), _turns(), *_periods(scheduler),
+            *_foreign(scheduler)]
 
 
 def _admission(scheduler: Scheduler, pcpus: frozenset[int], cap: int) -> Iterator[Finding]:
@@ -65,6 +67,17 @@ def _admission(scheduler: Scheduler, pcpus: frozenset[int], cap: int) -> Iterato
             f'lower the cap or {limits.WHERE}')
     else:
         yield finding.good('kernel servers', found)
+
+
+def _turns() -> Finding:
+    """Check how exactly the kernel ends a vCPU's turn."""
+    if granularity.is_exact():
+        return finding.good('turns', 'a timer ends a vCPU\'s turn when its runtime is used up')
+    return finding.warning(
+        'turns', f'the kernel ends a vCPU\'s turn at a tick, up to {granularity.tick_us()} µs '
+        'late, and takes that off its next period',
+        f'write {granularity.WANTED} to {granularity.FEATURES} at every boot, '
+        'which a kernel that is locked down refuses')
 
 
 def _periods(scheduler: Scheduler) -> Iterator[Finding]:

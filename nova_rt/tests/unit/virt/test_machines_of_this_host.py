@@ -98,7 +98,7 @@ def test_the_doctor_of_a_healthy_host_has_nothing_to_say(options, kernel):
     findings = this_host.examine(options)
     assert {row.verdict for row in findings} == {finding.OK}
     assert [row.check for row in findings] == [
-        'dialect', 'admission', 'kernel servers', 'periods', 'pCPUs']
+        'dialect', 'admission', 'kernel servers', 'turns', 'periods', 'pCPUs']
 
 
 def test_the_doctor_asks_for_the_pcpus_of_the_cpu_set_only(options, kernel):

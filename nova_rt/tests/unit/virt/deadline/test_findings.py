@@ -6,6 +6,7 @@ from nova_rt.testing import fake_scheduler
 from nova_rt.virt.cgroup.doctor import finding
 from nova_rt.virt.deadline import attributes
 from nova_rt.virt.deadline import findings
+from nova_rt.virt.deadline import granularity
 
 CPUS = frozenset(range(4))
 CAP = bandwidth.fraction_to_bandwidth(0.95)
@@ -49,6 +50,16 @@ def test_a_cap_over_what_the_kernels_servers_leave_is_a_warning(unlimited):
     assert (row.verdict, row.found) == (
         finding.WARNING, 'beside the kernel\'s own servers, 95% of a pCPU can be reserved, less '
         'than [rt] cap, 100%')
+
+
+def test_a_kernel_that_ends_turns_at_a_tick_is_a_warning(
+        unlimited, features, monkeypatch):
+    features.write_text('NO_HRTICK_DL')
+    monkeypatch.setattr(granularity, 'tick_us', lambda: 4_000)
+    row = examine(fake_scheduler.FakeScheduler(proc=unlimited))['turns']
+    assert row.verdict == finding.WARNING
+    assert 'up to 4000 µs late' in row.found
+    assert row.advice.startswith(f'write HRTICK_DL to {features} ')
 
 
 @pytest.mark.parametrize(('name', 'value'), [('min', 1000), ('max', 100_000)])

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+
+from nova_rt.virt.deadline import granularity
+
+
+@pytest.fixture(autouse=True)
+def features(monkeypatch, tmp_path_factory):
+    """The scheduler's features, whatever this machine's are: a timer ends turns."""
+    features = tmp_path_factory.mktemp('debugfs') / 'features'
+    features.write_text('NO_HRTICK HRTICK_DL\n')
+    monkeypatch.setattr(granularity, 'FEATURES', features)
+    return features

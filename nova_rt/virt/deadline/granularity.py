@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When the kernel ends the turn of a SCHED_DEADLINE thread that has used up its runtime.
+
+With the scheduler's feature HRTICK_DL, a timer ends it exactly (start_hrtick_dl() in
+kernel/sched/deadline.c). Without it, the next tick does (task_tick_dl()), and what the
+thread had too much is taken off its next period (replenish_dl_entity()).
+"""
+
+import pathlib
+import platform
+import re
+
+FEATURES = pathlib.Path('/sys/kernel/debug/sched/features')
+WANTED = 'HRTICK_DL'
+# The slowest tick that a kernel can be built with (kernel/Kconfig.hz).
+_SLOWEST_HZ = 100
+
+
+def is_exact() -> bool:
+    """Return whether a timer is known to end turns.
+
+    It is not known where debugfs is not mounted, or where nobody may read it because the
+    kernel is locked down.
+    """
+    try:
+        return WANTED in FEATURES.read_text().split()
+    except OSError:
+        return False
+
+
+def tick_us(boot: pathlib.Path = pathlib.Path('/boot')) -> int:
+    """Return the time between two ticks, in µs.
+
+    The kernel says it in its configuration only, which distributions keep in /boot. The
+    longest possible time is assumed where it is not there.
+    """
+    try:
+        configuration = (boot / f'config-{platform.release()}').read_text()
+    except OSError:
+        configuration = ''
+    frequency = re.search(r'^CONFIG_HZ=(\d+)$', configuration, re.MULTILINE)
+    return 1_000_000 // (int(frequency[1]) if frequency else _SLOWEST_HZ)
