@@ -14,6 +14,7 @@ from bench import claim
 from bench import host_filter
 from bench import kernel
 from bench import kernel_picture
+from bench import machine_spawn
 from bench import measure
 from bench import model
 from bench import placement
@@ -82,7 +83,8 @@ def _shown(without_stack: bool) -> Iterator[measure.Measurement]:
             added = measurement.ours
             yield measurement
         print(f'  ({time.monotonic() - began:.0f} s)', flush=True)
-    for measurement in spawn.measurements(added, without_stack):
+    for measurement in (*spawn.measurements(added, without_stack),
+                        *machine_spawn.measurements(without_stack)):
         print(report.line(measurement), flush=True)
         yield measurement
 

@@ -57,10 +57,10 @@ def _real() -> list[float]:
     cloud.up()
     try:
         client = keystone.cloud(cloud.site)
-        flavor = _flavor(client.compute)
+        flavor = make_flavor(client.compute, 'bench')
         image = client.image.find_image('busybox', ignore_missing=False)
         for number in range(SERVERS):
-            _serve(client.compute, image.id, f'bench{number}', flavor)
+            serve(client.compute, image.id, f'bench{number}', flavor)
         log = (rundir.logs / 'nova-compute.log').read_text()
     finally:
         problems = cloud.down()
@@ -69,16 +69,17 @@ def _real() -> list[float]:
     return [float(seconds) for seconds in _SPAWNED.findall(log)]
 
 
-def _flavor(compute: Any) -> str:
+def make_flavor(compute: Any, name: str) -> str:
+    """Create a flavor that reserves WANTED; return its id."""
     flavor = compute.create_flavor(
-        name='bench', vcpus=WANTED.vcpus, ram=64, disk=1)
+        name=name, vcpus=WANTED.vcpus, ram=64, disk=1)
     compute.create_flavor_extra_specs(flavor, {
         examples.RUNTIME: str(WANTED.runtime_us),
         examples.PERIOD: str(WANTED.period_us)})
     return str(flavor.id)
 
 
-def _serve(compute: Any, image: str, name: str, flavor: str) -> None:
+def serve(compute: Any, image: str, name: str, flavor: str) -> None:
     """Create a server, wait until it is active, and delete it."""
     server = compute.create_server(
         name=name, flavor_id=flavor, image_id=image, networks='none')

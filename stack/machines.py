@@ -2,16 +2,24 @@
 """What the kernel reports about the virtual machines of this machine."""
 
 from collections.abc import Iterable
+from collections.abc import Iterator
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
+import random
 import re
+import signal
 import time
 
+from nova_rt.virt.deadline.attributes import SCHED_DEADLINE
 from nova_rt.virt.deadline.scheduler import Scheduler
+from stack.processes import command_line
+from stack.processes import send
 from stack.service import Site
 from stack.services import libvirt
 
 _VCPU = re.compile(r'CPU \d+/(TCG|KVM)')
+_READINGS = 3
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,45 @@ def machine(site: Site, server: str, domain: str) -> Machine:
     return Machine(server, dict(sorted(shares.items())), threads)
 
 
+def reserved_threads(site: Site) -> list[int]:
+    """Return the threads of this stack's virtual machines under SCHED_DEADLINE."""
+    kernel = Scheduler()
+    threads = []
+    for pid in _running(site):
+        for task in Path(f'/proc/{pid}/task').glob('*'):
+            with contextlib.suppress(ProcessLookupError):
+                if kernel.read(int(task.name)).policy == SCHED_DEADLINE:
+                    threads.append(int(task.name))
+    return threads
+
+
+def kill(site: Site, machine: Machine) -> None:
+    """Kill the QEMU of a virtual machine."""
+    thread = next(iter(machine.threads.values()))
+    for pid in _running(site):
+        if Path(f'/proc/{pid}/task/{thread}').exists():
+            send(pid, signal.SIGKILL)
+
+
+def kill_one(site: Site, chance: random.Random) -> str | None:
+    """Kill any QEMU of this stack; return a name for it, None if none runs."""
+    running = sorted(_running(site))
+    if not running:
+        return None
+    pid = chance.choice(running)
+    send(pid, signal.SIGKILL)
+    return f'QEMU {pid}'
+
+
+def _running(site: Site) -> Iterator[int]:
+    """Yield the QEMUs of this stack, which libvirt may have lost track of."""
+    names = str(site.rundir.data)
+    for path in Path('/proc').glob('[0-9]*'):
+        command = command_line(int(path.name))
+        if command and 'qemu-system' in command[0] and any(names in part for part in command):
+            yield int(path.name)
+
+
 def measure(machines: Iterable[Machine], seconds: float) -> dict[str, dict[int, float]]:
     """Measure for some seconds which share of its pCPU each vCPU got.
 
@@ -56,19 +103,32 @@ def measure(machines: Iterable[Machine], seconds: float) -> dict[str, dict[int, 
     :returns: by server and pCPU, as fractions.
     """
     machines = list(machines)
-    before = {machine.server: _used(machine) for machine in machines}
+    before = {machine.server: used(machine) for machine in machines}
     time.sleep(seconds)
     shares: dict[str, dict[int, float]] = {}
     for machine in machines:
         shares[machine.server] = {
-            pcpu: (used - before[machine.server][pcpu][1])
+            pcpu: (has - before[machine.server][pcpu][1])
             / (now - before[machine.server][pcpu][0])
-            for pcpu, (now, used) in _used(machine).items()}
+            for pcpu, (now, has) in used(machine).items()}
     return shares
 
 
-def _used(machine: Machine) -> dict[int, tuple[int, int]]:
-    """Return the time now and the CPU time used by each vCPU, all in ns."""
-    return {pcpu: (time.monotonic_ns(), int(
-                Path(f'/proc/{thread}/schedstat').read_text().split()[0]))
-            for pcpu, thread in machine.threads.items()}
+def used(machine: Machine) -> dict[int, tuple[int, int]]:
+    """Return the time now and the CPU time used, in ns, of each vCPU by its pCPU."""
+    return {pcpu: _used_by(thread) for pcpu, thread in machine.threads.items()}
+
+
+def _used_by(thread: int) -> tuple[int, int]:
+    """Return the time and a thread's CPU time at that time.
+
+    Of some readings the quickest counts: in others, this process may have lost its pCPU
+    between the two.
+    """
+    readings = []
+    for _ in range(_READINGS):
+        began = time.monotonic_ns()
+        used = int(Path(f'/proc/{thread}/schedstat').read_text().split()[0])
+        readings.append((time.monotonic_ns() - began, began, used))
+    _, began, used = min(readings)
+    return began, used

@@ -26,6 +26,9 @@ def configuration(site: Site) -> dict[str, dict[str, object]]:
         NOVA_RT if site.nova_rt else STOCK, site.nova_conf)
 
 
+# Seconds that a guest has to shut itself down. That of build.MACHINE does not listen.
+DEAF_S = 3
+
 # nova-rt-compute has its own driver; the option must not name one.
 STOCK: ini.Sections = {'DEFAULT': {'compute_driver': 'libvirt.LibvirtDriver'}}
 NOVA_RT: ini.Sections = {
@@ -97,8 +100,11 @@ def _compute(site: Site) -> dict[str, dict[str, object]]:
             'use_cow_images': False,
             'force_raw_images': True,
             'resume_guests_state_on_host_boot': False,
+            **({'shutdown_timeout': DEAF_S} if site.runs_machines else {}),
         },
-        'libvirt': {'virt_type': site.virt_type, 'images_type': 'raw'},
+        'libvirt': {
+            'virt_type': site.virt_type, 'images_type': 'raw',
+            **({'wait_soft_reboot_seconds': DEAF_S} if site.runs_machines else {})},
         'os_vif_ovs': {'ovsdb_connection': openvswitch.SOCKET},
         'vnc': {'enabled': False},
         'nova_sys_admin': helper,

@@ -48,7 +48,7 @@ def flavors(operator):
 @pytest.fixture
 def user(stack, operator, kernel):
     """An ordinary user, whose servers are deleted after the test."""
-    user = driver.User(
+    user = driver.ContainerUser(
         driver.connect(stack.environment('demo')), operator, kernel, _names)
     yield user
     user.delete_all()

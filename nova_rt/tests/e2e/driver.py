@@ -56,23 +56,31 @@ def until(condition: Callable[[], Any], what: str,
 
 
 def assert_gets_its_shares(container: stack_kernel.Container) -> None:
-    """Hold that the hogs in a container get what is reserved, not more.
+    """Hold that the hogs in a container get what is reserved, not more; see assert_get()."""
+    assert_get(stack_kernel.measure, container, WINDOW_S, ONE_POINT)
 
-    One of three windows must be within a hundredth: where this machine
+
+def assert_get(measure: Callable[[list[Any], float], Mapping[str, Mapping[int, float]]],
+               reserved: picture.Reserved, seconds: float, tolerance: float) -> None:
+    """Hold that a server gets what is reserved.
+
+    One of three windows must be within the tolerance: where this machine
     itself stands still for a moment, a window lacks that time, and nothing
-    on it can give it back. That is no reason for more, in any window.
+    on it can give it back. That is no reason for a hundredth more, in any window.
 
+    :param measure: returns the shares of servers in a window of so many seconds
     :raises AssertionError: if none is, or one has more.
     """
     seen = []
     for _ in range(WINDOWS):
-        got = stack_kernel.measure([container], WINDOW_S)
-        if picture.farthest([container], got) < ONE_POINT:
+        got = measure([reserved], seconds)
+        seen.append(got[reserved.server])
+        if picture.farthest([reserved], got) < tolerance:
+            print(f'reserved {reserved.shares}, got {seen}')
             return
-        seen.append(got[container.server])
-        assert all(got[container.server][cpu] < share + ONE_POINT
-                   for cpu, share in container.shares.items()), seen
-    raise AssertionError(f'{container.shares} are reserved, got {seen}')
+        assert all(got[reserved.server][cpu] < share + ONE_POINT
+                   for cpu, share in reserved.shares.items()), seen
+    raise AssertionError(f'{reserved.shares} are reserved, got {seen}')
 
 
 class Flavors:
@@ -103,30 +111,31 @@ class Flavors:
 
 
 class User:
-    """An ordinary user of the cloud, and the kernel under her servers.
+    """An ordinary user of the cloud.
 
     :param names: gives each server its name.
+    :ivar image: what her servers boot from, unless she says so.
     :ivar networks: what her servers are connected to, as the API wants it.
     """
 
     patience = PATIENCE  # seconds that one of her requests may take
+    image = 'busybox'
     networks: str | list[dict[str, str]] = 'none'
 
     def __init__(self, cloud: openstack.connection.Connection,
                  operator: openstack.connection.Connection,
-                 kernel: dialect.Dialect, names: Iterator[str]) -> None:
+                 names: Iterator[str]) -> None:
         self.cloud = cloud
         self._operator = operator
-        self._kernel = kernel
         self._names = names
 
-    def ask(self, flavor: str, image: str = 'busybox',
+    def ask(self, flavor: str, image: str | None = None,
             **hints: str) -> openstack.compute.v2.server.Server:
         """Ask for a server; hints with ``__`` for the dot in their names.
 
         :raises BadRequestException: if the API refuses.
         """
-        body = {'server': self._wanted(flavor, image)}
+        body = {'server': self._wanted(flavor, image or self.image)}
         if hints:
             body['os:scheduler_hints'] = {
                 name.replace('__', '.'): value
@@ -138,7 +147,7 @@ class User:
 
         :raises ForbiddenException: if they are over the quota.
         """
-        wanted = dict(self._wanted(flavor, 'busybox'), min_count=count,
+        wanted = dict(self._wanted(flavor, self.image), min_count=count,
                       max_count=count, return_reservation_id=True)
         asked = self._post({'server': wanted})['reservation_id']
         # Nova moves them to their cell meanwhile, and a list that takes
@@ -188,20 +197,6 @@ class User:
         busy = shown.task_state or shown.status in ('BUILD', 'REBOOT')
         return None if busy else shown
 
-    def container(self, server: str) -> stack_kernel.Container:
-        """Return a server's container as the kernel has it.
-
-        :raises FileNotFoundError: if none runs.
-        """
-        shown = self._operator.compute.get_server(server)
-        return stack_kernel.container(
-            self._kernel, shown.name, shown.instance_name)
-
-    def init_of(self, server: str) -> int:
-        """Return the process that is init in a server's container."""
-        group = stack_kernel.ACCOUNTING / self.container(server).group
-        return min(map(int, (group / 'cgroup.procs').read_text().split()))
-
     def delete(self, server: str) -> None:
         """Delete a server and wait until it is gone."""
         self.cloud.compute.delete_server(server)
@@ -220,6 +215,30 @@ class User:
             self.cloud.compute.delete_server(server)
         for server in servers:
             self._gone(server)
+
+
+class ContainerUser(User):
+    """A user whose servers are containers, and the kernel under them."""
+
+    def __init__(self, cloud: openstack.connection.Connection,
+                 operator: openstack.connection.Connection,
+                 kernel: dialect.Dialect, names: Iterator[str]) -> None:
+        super().__init__(cloud, operator, names)
+        self._kernel = kernel
+
+    def container(self, server: str) -> stack_kernel.Container:
+        """Return a server's container as the kernel has it.
+
+        :raises FileNotFoundError: if none runs.
+        """
+        shown = self._operator.compute.get_server(server)
+        return stack_kernel.container(
+            self._kernel, shown.name, shown.instance_name)
+
+    def init_of(self, server: str) -> int:
+        """Return the process that is init in a server's container."""
+        group = stack_kernel.ACCOUNTING / self.container(server).group
+        return min(map(int, (group / 'cgroup.procs').read_text().split()))
 
 
 def nothing_held(kernel: dialect.Dialect) -> bool:

@@ -20,13 +20,14 @@ ROOT = pathlib.Path(__file__).parents[3]
 
 @contextlib.contextmanager
 def running(name: str, more: Sequence[str] = (), nodes: int = 0,
-            ) -> Iterator[stack_cloud.Cloud]:
+            virt_type: str = 'lxc') -> Iterator[stack_cloud.Cloud]:
     """Start a stack, and give everything back at the end.
 
     :param name: of its run directory. ``NOVA_RT_<NAME>_RUN_DIR`` may name one
         where a stack is up already; it is then used and left running.
     :param more: what it has besides, see ``stack.services.MORE``.
     :param nodes: how many compute nodes it has in virtual machines.
+    :param virt_type: Nova's option for this machine.
 
     Skips the tests where there can be no stack.
     """
@@ -34,14 +35,18 @@ def running(name: str, more: Sequence[str] = (), nodes: int = 0,
     if given:
         yield stack_cloud.Cloud(service.Site.of(rundir.RunDir(given)))
         return
-    reason = (prerequisites.missing_for_nodes(more) if nodes
-              else prerequisites.missing_for_containers())
+    if nodes:
+        reason = prerequisites.missing_for_nodes(more)
+    elif virt_type == 'lxc':
+        reason = prerequisites.missing_for_containers()
+    else:
+        reason = prerequisites.missing_for_machines()
     if reason:
         pytest.skip(reason)
     interruption.interruptible()
     cloud = stack_cloud.Cloud(
         service.Site(rundir.RunDir(ROOT / 'run' / name), more=more,
-                     nodes=nodes),
+                     nodes=nodes, virt_type=virt_type),
         report=lambda part, seconds: print(f'{part}: {seconds:.1f} s'))
     cloud.up()
     try:

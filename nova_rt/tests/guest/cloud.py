@@ -17,8 +17,7 @@ class User(driver.User):
     patience = 600.0  # an emulated CPU is slow, and shares its core
 
     def __init__(self, stack, operator, names):
-        super().__init__(driver.connect(stack.environment('demo')), operator,
-                         None, names)
+        super().__init__(driver.connect(stack.environment('demo')), operator, names)
         self._stack = stack
 
     def host(self, server):

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A user whose servers are virtual machines, and the kernel under them."""
+
+from collections.abc import Iterator
+
+import openstack
+
+from nova_rt.tests.e2e import driver
+from stack import machines
+from stack.image import build
+from stack.service import Site
+
+
+class MachineUser(driver.User):
+    """See base class; all vCPUs of her servers burn CPU.
+
+    :param site: of the stack that runs them
+    """
+
+    image = build.MACHINE
+
+    def __init__(self, cloud: openstack.connection.Connection,
+                 operator: openstack.connection.Connection, site: Site,
+                 names: Iterator[str]) -> None:
+        super().__init__(cloud, operator, names)
+        self._site = site
+
+    def machine(self, server: str) -> machines.Machine:
+        """Return a server's virtual machine as the kernel has it.
+
+        :raises FileNotFoundError: if none runs.
+        """
+        shown = self._operator.compute.get_server(server)
+        return machines.machine(self._site, shown.name, shown.instance_name)
+
+    def shares(self, server: str) -> set[float]:
+        """Return what the kernel has reserved for a server's vCPUs, as fractions."""
+        return set(self.machine(server).shares.values())
+
+    def nothing_runs(self) -> bool:
+        """Whether no virtual machine of the stack is left."""
+        return not machines.reserved_threads(self._site)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Heat template and a VNF descriptor end as virtual machines with reservations."""
+
+import pathlib
+
+import pytest
+
+from nova_rt.tests.e2e import driver
+from nova_rt.tests.e2e.cloud_of_machines import test_shares
+from stack import machines
+from tacker_rt.tests.e2e import client
+from tacker_rt.tests.e2e import heat
+from tacker_rt.tests.e2e import vnf
+
+HINTS = pathlib.Path(__file__).parents[4] / 'tosca' / 'hot' / 'hints.yaml'
+USER_DATA = 'lcm-operation-user-data'
+
+
+@pytest.fixture
+def command(stack):
+    """An ordinary user's ``openstack`` command."""
+    return client.Client(stack.environment('demo'))
+
+
+@pytest.fixture
+def flavor(stack):
+    """The flavor that the templates and packages name; it reserves nothing."""
+    admin = client.Client(stack.environment('admin'))
+    admin.run('flavor create vnf --vcpus 2 --ram 64 --disk 1')
+    yield 'vnf'
+    admin.run('flavor delete vnf')
+
+
+def gets_its_shares(user, server, share):
+    machine = user.machine(server)
+    assert list(machine.shares.values()) == [share, share]
+    driver.assert_get(
+        machines.measure, machine, test_shares.WINDOW_S, test_shares.TOLERANCE)
+
+
+def test_hints_of_a_template_are_what_the_vcpus_get(user, command, flavor):
+    owner = heat.Owner(command)
+    try:
+        gets_its_shares(user, owner.create(HINTS, image=user.image, flavor=flavor), 0.3)
+    finally:
+        owner.delete_all()
+
+
+def test_a_vdu_is_what_the_vcpus_get(user, command, flavor, tmp_path):
+    """In every state of its VNF.
+
+    Healing is left out: Nova detaches the port of the old server, and these guests
+    never say that they have let it go.
+    """
+    operator = vnf.Operator(command, '2', tmp_path)
+    try:
+        made = operator.create(operator.onboard(
+            'standard', {'name: busybox': f'name: {user.image}'}))
+        made.instantiate(**{USER_DATA: 'tacker_rt/user_data.py',
+                            f'{USER_DATA}-class': 'StandardUserData'})
+        first, = made.servers('VDU_RT')
+        gets_its_shares(user, first, 0.3)
+        assert user.shares(made.servers('VDU_PLAIN')[0]) == {0.0}
+        made.scale('SCALE_OUT')
+        for server in made.servers('VDU_RT'):
+            assert user.shares(server) == {0.3}
+        made.scale('SCALE_IN')
+        assert made.servers('VDU_RT') == [first]
+        gets_its_shares(user, first, 0.3)
+        made.terminate()
+    finally:
+        operator.clean_up()

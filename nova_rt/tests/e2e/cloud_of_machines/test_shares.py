@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the vCPUs of servers get from this machine's own kernel."""
+
+import pytest
+
+from demo import outside
+from demo import picture
+from nova_rt.model import supply as model
+from nova_rt.tests.e2e import driver
+from nova_rt.virt.deadline import granularity
+from stack import machines
+from stack import supply
+
+WINDOW_S = 10.0
+PERIOD_US = 200_000
+SECOND_US = 1_000_000
+TOLERANCE = 0.003
+
+
+@pytest.fixture
+def running(user, flavors):
+    """Two servers on both pCPUs: one as its flavor says, one as a hint."""
+    flavor = flavors(40_000, PERIOD_US, vcpus=2)
+    return [user.machine(server.id) for server in (
+        user.boot(flavor), user.boot(flavor, cpu__rt_runtime_us='50000'))]
+
+
+def test_every_vcpu_gets_what_its_flavor_or_hint_reserves(running):
+    assert [set(machine.shares.values()) for machine in running] == [{0.2}, {0.25}]
+    for machine in running:
+        driver.assert_get(machines.measure, machine, WINDOW_S, TOLERANCE)
+
+
+@pytest.mark.parametrize(('policy', 'priority'), [('other', '0'), ('fifo', '50')])
+def test_no_hog_takes_what_is_reserved_in_any_second(stack, running, policy, priority):
+    """One of three windows must hold, as in driver.assert_get().
+
+    In a second of whole periods, each vCPU gets what is reserved; in any other, what the
+    periodic resource of the sizing model supplies at least.
+    """
+    seen = []
+    for _ in range(driver.WINDOWS):
+        with outside.Hog(stack, policy, priority, None, WINDOW_S + 3):
+            got = supply.watch(running, WINDOW_S)
+        worst = {server: {pcpu: each.in_whole_periods(PERIOD_US)
+                          for pcpu, each in by_pcpu.items()}
+                 for server, by_pcpu in got.items()}
+        anywhere = {server: {pcpu: each.in_any_second() for pcpu, each in by_pcpu.items()}
+                    for server, by_pcpu in got.items()}
+        print(f'{policy} {priority}, the worst second of whole periods:')
+        print(picture.comparison(running, worst))
+        print('and that from any moment on:')
+        print(picture.comparison(running, anywhere))
+        if (holds(running, worst, lambda share: share - TOLERANCE - late())
+                and holds(running, anywhere, lambda share: supplied(share) - late())):
+            return
+        seen.append((worst, anywhere))
+    raise AssertionError(seen)
+
+
+def holds(running, shares, bound):
+    """Whether every vCPU has more than what a bound makes of its reserved share."""
+    return all(shares[machine.server][pcpu] > bound(share)
+               for machine in running for pcpu, share in machine.shares.items())
+
+
+def supplied(share):
+    """Return the least share of a second that the model promises."""
+    resource = model.Resource(round(share * PERIOD_US), PERIOD_US)
+    return resource.sbf(SECOND_US) / SECOND_US
+
+
+def late():
+    """Return the part of a second that the kernel may account, or end a turn, too late."""
+    return granularity.tick_us() / 1_000_000

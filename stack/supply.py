@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The least that vCPUs get in a second, as the kernel accounts it."""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+import contextlib
+from dataclasses import dataclass
+import os
+import time
+
+import numpy as np
+
+from stack.machines import Machine
+from stack.machines import used
+
+SECOND_NS = 1_000_000_000
+# Often enough for a second that begins at any moment of a period.
+PAUSE_S = 0.005
+# Above every hog, so that no sample is late; a vCPU under SCHED_DEADLINE still goes first.
+PRIORITY = 99
+
+
+@dataclass(frozen=True)
+class Supply:
+    """What a vCPU got, from a first sample to a last.
+
+    The kernel accounts a thread that runs at the latest at its next tick, so what a sample
+    says may be a tick too little.
+
+    :ivar times_ns: of the samples
+    :ivar used_ns: the CPU time used until each; between two it is taken to grow steadily
+    """
+
+    times_ns: tuple[int, ...]
+    used_ns: tuple[int, ...]
+
+    def in_any_second(self) -> float:
+        """Return the least share of a pCPU in a second that begins at any sample.
+
+        :raises ValueError: if the samples span less than a second
+        """
+        return float(self._shares(np.array(self.times_ns)).min())
+
+    def in_whole_periods(self, period_us: int) -> float:
+        """Return the least share in a second that begins with a period.
+
+        The kernel does not say when periods begin. As every period has its runtime, there
+        is a moment for which this holds in all of them: the one with the largest least.
+
+        :param period_us: of the reservation; a divisor of a second
+        :raises ValueError: if the samples span less than a second and a period
+        """
+        period_ns = period_us * 1000
+        first, last = self.times_ns[0], self.times_ns[-1]
+        return max(
+            float(self._shares(np.arange(phase, last, period_ns)).min())
+            for phase in self.times_ns if phase < first + period_ns)
+
+    def _shares(self, begin_ns: 'np.ndarray[tuple[int], np.dtype[np.int64]]'
+                ) -> 'np.ndarray[tuple[int], np.dtype[np.float64]]':
+        """Return the share in each second that begins then, and has ended by the last sample."""
+        begin = begin_ns[begin_ns + SECOND_NS <= self.times_ns[-1]]
+        return (self._until(begin + SECOND_NS) - self._until(begin)) / SECOND_NS
+
+    def _until(self, moments_ns: 'np.ndarray[tuple[int], np.dtype[np.int64]]'
+               ) -> 'np.ndarray[tuple[int], np.dtype[np.float64]]':
+        return np.interp(moments_ns, self.times_ns, self.used_ns)
+
+
+def watch(machines: Iterable[Machine], seconds: float) -> dict[str, dict[int, Supply]]:
+    """Watch virtual machines for some seconds; return what each got, by server and pCPU."""
+    machines = list(machines)
+    samples: dict[str, dict[int, list[tuple[int, int]]]] = {
+        machine.server: {pcpu: [] for pcpu in machine.threads} for machine in machines}
+    end = time.monotonic() + seconds
+    with _above_hogs():
+        while time.monotonic() < end:
+            for machine in machines:
+                for pcpu, sample in used(machine).items():
+                    samples[machine.server][pcpu].append(sample)
+            time.sleep(PAUSE_S)
+    return {server: {pcpu: Supply(*zip(*taken, strict=True))
+                     for pcpu, taken in by_pcpu.items()}
+            for server, by_pcpu in samples.items()}
+
+
+@contextlib.contextmanager
+def _above_hogs() -> Iterator[None]:
+    """Put this thread above all others under SCHED_FIFO."""
+    policy, priority = os.sched_getscheduler(0), os.sched_getparam(0)
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, priority)

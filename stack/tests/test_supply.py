@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+
+from stack import supply
+
+MS = 1_000_000
+
+
+def sampled(begins, runtime_ms, pause_ms=5, length_ms=4000):
+    """Sample a thread that has turns of one length."""
+    times = range(0, length_ms, pause_ms)
+    return supply.Supply(
+        tuple(now * MS for now in times),
+        tuple(sum(min(max(now - begin, 0), runtime_ms) for begin in begins) * MS
+              for now in times))
+
+
+@pytest.mark.parametrize('pause_ms', [5, 7, 13])
+def test_a_steady_supply_is_the_same_in_every_second(pause_ms):
+    steady = sampled(range(30, 4000, 100), 20, pause_ms)
+    assert steady.in_any_second() == pytest.approx(0.2, abs=0.005)
+    assert steady.in_whole_periods(100_000) == pytest.approx(0.2, abs=0.005)
+
+
+def test_the_second_with_a_skipped_period_is_the_worst():
+    lacking = sampled([begin for begin in range(30, 4000, 100) if begin != 1730], 20)
+    assert lacking.in_any_second() == pytest.approx(0.18)
+    assert lacking.in_whole_periods(100_000) == pytest.approx(0.18)
+
+
+def test_a_turn_may_be_anywhere_in_its_period():
+    """A second that begins in the middle of one may have less, one of whole periods not."""
+    moved = sampled([begin + 70 * (begin % 1500 == 30) for begin in range(30, 4000, 100)], 20)
+    assert moved.in_any_second() == pytest.approx(0.18)
+    assert moved.in_whole_periods(100_000) == pytest.approx(0.2)
+
+
+def test_less_than_a_second_says_nothing():
+    with pytest.raises(ValueError, match='zero-size'):
+        sampled(range(0, 900, 100), 20, length_ms=900).in_any_second()
