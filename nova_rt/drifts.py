@@ -108,7 +108,7 @@ class Drift:
 def compare(empty: shares.HostShares, servers: Iterable[Server],
             kernel: Kernel | None, reported: shares.HostShares | None,
             placement: Placement) -> list[Drift]:
-    """Return all differences. Empty if all four agree.
+    """Return all differences, in the order of their repair. Empty if all four agree.
 
     :param empty: the host without any reservation
     :param kernel: None where the host offers no reservations
@@ -216,23 +216,29 @@ def _placement(empty: shares.HostShares, servers: Iterable[Server],
             Kind.INVENTORY_DIFFERS, '',
             f'Placement has {has} for the host, which offers '
             f'{_cpus(empty.rt_share)}: restart nova-rt-compute.')
-    for server in servers:
-        for consumer, share in (server.allocations or {}).items():
-            allocated = placement.allocated.get(consumer, 0)
-            if allocated != share:
-                yield _allocation(server, consumer, allocated, share)
     for consumer in sorted(placement.orphans):
         yield Drift(
             Kind.PLACEMENT_ORPHAN, consumer,
             f'Placement has allocated {_cpus(placement.allocated[consumer])} '
             'to a server or move that holds nothing here.',
             'takes the share out of the allocation')
+    # What is to be given may need the room of what is taken back.
+    yield from sorted(_allocations(servers, placement),
+                      key=lambda drift: drift.kind is Kind.PLACEMENT_LACKS)
     for consumer in sorted(placement.unknown):
         yield Drift(
             Kind.PLACEMENT_UNKNOWN, consumer,
             f'Placement has allocated {_cpus(placement.allocated[consumer])} '
             'to a consumer that Nova does not know: unless a server is just '
             'being created, nova-manage placement audit --delete removes it.')
+
+
+def _allocations(servers: Iterable[Server], placement: Placement) -> Iterable[Drift]:
+    for server in servers:
+        for consumer, share in (server.allocations or {}).items():
+            allocated = placement.allocated.get(consumer, 0)
+            if allocated != share:
+                yield _allocation(server, consumer, allocated, share)
 
 
 def _allocation(server: Server, consumer: str, allocated: int,

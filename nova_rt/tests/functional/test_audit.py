@@ -159,6 +159,25 @@ class TestAudit(cloud.CloudTestCase):
         self.allocate(5, consumer=migration.uuid)
         self.heal(drifts.Kind.PLACEMENT_ORPHAN)
 
+    def test_what_is_taken_back_makes_room_for_what_is_missing(self):
+        """A server that was evacuated may have lost it to a move that was cut off."""
+        migration = objects.Migration(
+            self.cell_context(), instance_uuid=self.server['id'],
+            source_compute='host1', source_node='host1', status='migrating',
+            migration_type='migration')
+        migration.create()
+        self.allocate(1)
+        auditor = self.auditor_of('host1')
+        self.allocate(auditor._reservations.empty.rt_share - 1,
+                      consumer=migration.uuid)
+        found = auditor.look()
+        self.assertEqual(
+            [drifts.Kind.PLACEMENT_ORPHAN, drifts.Kind.PLACEMENT_LACKS],
+            [drift.kind for drift in found])
+        self.assertEqual(['', ''], [auditor.heal(drift) for drift in found])
+        self.assert_settled(self.server)
+        self.assert_audited()
+
     def test_a_server_whose_offloading_was_cut_off_has_gone(self):
         """Nova notes that first, and on which host it is none later."""
         self._stop_server(self.server)

@@ -346,7 +346,7 @@ class Chaos(cloud.CloudTestCase):
         for host in HOSTS:
             auditor = self.auditor_of(host)
             for drift in auditor.look():
-                auditor.heal(drift)
+                self.assertEqual('', auditor.heal(drift), f'{host}: {drift}')
         self._run_periodics()
 
     def count_moves(self):

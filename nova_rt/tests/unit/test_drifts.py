@@ -134,6 +134,15 @@ def test_an_allocation_of_a_server_without_a_reservation():
              drifts.Kind.PLACEMENT_EXCEEDS)
 
 
+def test_what_takes_back_comes_before_what_gives():
+    servers = [SERVER, drifts.Server('plain', allocations={'plain': 0})]
+    placement = drifts.Placement(
+        4 * bandwidth.BW_UNIT, {'plain': HALF, 'left': HALF}, frozenset({'left'}))
+    assert [drift.kind for drift in compared(servers, placement=placement)] == [
+        drifts.Kind.PLACEMENT_ORPHAN, drifts.Kind.PLACEMENT_EXCEEDS,
+        drifts.Kind.PLACEMENT_LACKS]
+
+
 def test_an_allocation_that_nova_is_changing_is_not_judged():
     assert compared(changed(allocations=None),
                   placement=drifts.Placement(4 * bandwidth.BW_UNIT, {})) == []
