@@ -23,7 +23,8 @@ class Tree:
         shutil.copy(ROOT / 'Makefile', path)
         text = (ROOT / 'tools/prepare').read_text()
         self.program('tools/prepare', text.replace(
-            '/usr/sbin/policy-rc.d', str(self.policy)))
+            '/usr/sbin/policy-rc.d', str(self.policy)).replace(
+            '/usr/bin/python3', str(path / 'bin/python')))
         shutil.copy(ROOT / 'tools/libvirt-python', path / 'tools')
         shutil.copy(ROOT / 'tools/stage', path / 'tools')
         # Of Python, it runs nothing but our programs.
@@ -166,12 +167,24 @@ def test_the_bindings_fit_the_libvirt_that_is_installed(tree):
         'libvirt-python==11.3.0\n')
 
 
-def test_a_python_that_is_too_old_is_refused_in_one_sentence(tree):
-    tree.program('bin/python', '#!/bin/sh\nexit 1\n')
-    done = tree.run('tools/prepare')
+def test_debians_python_is_installed_where_there_is_none(tree):
+    python = tree.path / 'bin/python'
+    tree.become(0)
+    tree.program('bin/apt-get', f'#!/bin/sh\necho "$*" >> "{tree.calls}"\n'
+                 f'mv "{python}.later" "{python}"\n')
+    python.rename(f'{python}.later')
+    assert tree.run('tools/prepare').returncode == 0
+    assert tree.calls.read_text().endswith(' python3-venv\n')
+
+
+@pytest.mark.parametrize('python', ['#!/bin/sh\nexit 1\n', None])
+def test_a_python_that_does_not_do_is_refused_in_one_sentence(tree, python):
+    if python is not None:
+        tree.program('bin/other', python)
+    done = tree.run('env', f'PYTHON={tree.path}/bin/other', 'tools/prepare')
     assert done.returncode
     assert done.stderr.count('\n') == 1
-    assert 'older than Python 3.11' in done.stderr
+    assert 'bin/other is missing or older than Python 3.11' in done.stderr
 
 
 def test_missing_headers_of_libvirt_stop_make_with_one_sentence(tree):
