@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -91,7 +92,9 @@ def test_a_user_is_refused_in_one_sentence(tree):
 
 
 def test_a_command_runs_in_a_clone_on_the_debian_that_was_named(tree):
-    assert tree.run('trixie', 'true').returncode == 3
+    done = tree.run('trixie', 'make', 'it')
+    assert done.returncode == 3
+    assert re.search(r'"make it" took \d+ s on trixie and exited with 3$', done.stderr.strip())
     debian, = tree.lines('debians')
     assert ' trixie ' in debian
     assert tree.lines('clones') == ['one']

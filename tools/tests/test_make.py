@@ -230,3 +230,13 @@ def test_a_stage_takes_its_own_arguments_unless_some_are_given(tree, arguments, 
     tree.program('.venv/bin/tox', '#!/bin/sh\necho "$*" >> calls\n')
     assert tree.run('tools/stage', *arguments).returncode == 0
     assert tree.calls.read_text().splitlines() == ['run -e nova', call]
+
+
+@pytest.mark.parametrize(('full', 'releases'), [
+    ('', ['trixie']), ('1', ['trixie', 'bookworm'])])
+def test_the_demo_is_run_on_fresh_releases_until_one_fails(tree, full, releases):
+    demo = 'make demo MODE=vm'
+    tree.program('tools/fresh-root', '#!/bin/sh\necho "$*" >> calls\n[ $1 = trixie ]\n')
+    done = tree.run('make', 'test-fresh', 'MODE=vm', f'FULL={full}')
+    assert (done.returncode == 0) == (releases[-1] == 'trixie')
+    assert tree.calls.read_text().splitlines() == [f'{name} {demo}' for name in releases]
