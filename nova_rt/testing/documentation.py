@@ -53,6 +53,7 @@ NOT_TYPED = {
     'make test-kernel': 'make test calls it',
     'make test-guest': 'it is a test',
     'FULL=1': 'takes hours',
+    'FRESH_ROOT=': 'takes minutes; tools/tests/test_fresh_root.py runs it with stand-ins',
     "ONLY='ours 2 v1' make test-kernel": 'make test calls it with ONLY=1cpu',
     'python -m stack --run-dir run/stack up': 'the tests start it so',
     'python -m stack --run-dir run/stack down': 'the tests end it so',

@@ -160,6 +160,16 @@ def test_a_package_that_an_older_environment_lacks_is_installed(tree):
     assert 'junitparser' in tree.calls.read_text()
 
 
+def test_nothing_else_runs_if_tox_cannot_be_installed(tree):
+    (tree.path / '.venv/bin/tox').unlink()
+    tree.program('.venv/bin/pip', '#!/bin/sh\necho "ERROR: no index" >&2\nexit 1\n')
+    done = tree.run('make', 'unit')
+    assert done.returncode
+    ours = [line for line in done.stderr.splitlines() if not line.startswith('make:')]
+    assert ours == ['tools/prepare: creating .venv with tox', 'ERROR: no index',
+                    'tools/prepare: pip could not install tox into .venv: it says why above']
+
+
 def test_the_bindings_fit_the_libvirt_that_is_installed(tree):
     tree.program('bin/pkg-config', '#!/bin/sh\necho 11.3.0\n')
     assert tree.run('tools/prepare').returncode == 0
