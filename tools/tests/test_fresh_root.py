@@ -21,7 +21,7 @@ exit 3
 """
 MMDEBSTRAP = """#!/bin/sh
 for archive; do :; done
-echo "$*" >> debians
+echo "$*" >> made
 mkdir -p new/etc new/usr/local/share
 tar cf "$archive" -C new .
 """
@@ -81,7 +81,7 @@ def test_what_cannot_be_run_is_refused_in_one_sentence(tree, arguments, sentence
     assert done.returncode
     assert done.stderr.count('\n') == 1
     assert sentence in done.stderr
-    assert not (tree.path / 'debians').exists()
+    assert not (tree.path / 'made').exists()
 
 
 def test_a_user_is_refused_in_one_sentence(tree):
@@ -95,7 +95,7 @@ def test_a_command_runs_in_a_clone_on_the_debian_that_was_named(tree):
     done = tree.run('trixie', 'make', 'it')
     assert done.returncode == 3
     assert re.search(r'"make it" took \d+ s on trixie and exited with 3$', done.stderr.strip())
-    debian, = tree.lines('debians')
+    debian, = tree.lines('made')
     assert ' trixie ' in debian
     assert tree.lines('clones') == ['one']
     assert tree.lines('chroots') == ['update-ca-certificates']
@@ -108,7 +108,7 @@ def test_the_debian_is_new_each_time_and_removed_afterwards(tree):
         roots += tree.lines('roots')
     assert roots[0] != roots[1]
     assert not any(pathlib.Path(root).exists() for root in roots)
-    assert len(tree.lines('debians')) == 1  # the archive is kept
+    assert len(tree.lines('made')) == 1  # the archive is kept
 
 
 def test_a_debian_that_is_kept_follows_this_checkout(tree):
