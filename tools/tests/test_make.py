@@ -234,7 +234,7 @@ def test_nothing_runs_after_packages_that_cannot_be_installed(tree):
 
 @pytest.mark.parametrize(('arguments', 'call'), [
     (['unit'], 'run -e unit'),
-    (['-q', 'demo', '--mode', 'hcbs'], 'run -q -e demo -- --mode hcbs'),
+    (['-q', 'demo', '--mode', 'hcbs'], 'run -qq -e demo -- --mode hcbs'),
     (['unit', 'a b'], 'run -e unit -- a b')])
 def test_a_stage_takes_its_own_arguments_unless_some_are_given(tree, arguments, call):
     tree.program('.venv/bin/tox', '#!/bin/sh\necho "$*" >> calls\n')
