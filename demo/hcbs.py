@@ -16,7 +16,6 @@ from demo.shell import progress
 from demo.shell import say
 from demo.shell import step
 from stack.cloud import Cloud
-from stack.image import build
 from stack.nodes import alone
 from stack.nodes import containers
 from stack.rundir import RunDir
@@ -119,7 +118,6 @@ class HcbsDemo(Demo):
         """See base class."""
         with step(1, 'A real OpenStack, and a compute node on our kernel'):
             self._cloud.up()
-        self._compile_hog()
 
     def story(self) -> None:
         """See base class."""
@@ -221,10 +219,6 @@ class HcbsDemo(Demo):
     def _must_hold(self, operator: Client, *beside: str) -> None:
         must_hold(measure(lambda seconds: self._look(operator, seconds, *beside),
                           TOLERANCE), TOLERANCE)
-
-    def _compile_hog(self) -> None:
-        build.compile_program('hog', self._node.folder / 'share' / 'hog',
-                              self._cloud.site.processes.run)
 
     def how_to_reach(self) -> list[str]:
         """See base class."""

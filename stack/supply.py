@@ -10,10 +10,12 @@ import time
 
 import numpy as np
 
+from nova_rt.model import supply as model
 from stack.machines import Machine
 from stack.machines import used
 
 SECOND_NS = 1_000_000_000
+SECOND_US = 1_000_000
 # Often enough for a second that begins at any moment of a period.
 PAUSE_S = 0.005
 # Above every hog, so that no sample is late; a vCPU under SCHED_DEADLINE still goes first.
@@ -34,6 +36,11 @@ class Supply:
     times_ns: tuple[int, ...]
     used_ns: tuple[int, ...]
 
+    def share(self) -> float:
+        """Return the share of a pCPU from the first sample to the last."""
+        return ((self.used_ns[-1] - self.used_ns[0])
+                / (self.times_ns[-1] - self.times_ns[0]))
+
     def in_any_second(self) -> float:
         """Return the least share of a pCPU in a second that begins at any sample.
 
@@ -53,8 +60,8 @@ class Supply:
         period_ns = period_us * 1000
         first, last = self.times_ns[0], self.times_ns[-1]
         return max(
-            float(self._shares(np.arange(phase, last, period_ns)).min())
-            for phase in self.times_ns if phase < first + period_ns)
+            float(self._shares(np.arange(first + phase, last, period_ns)).min())
+            for phase in np.unique((np.array(self.times_ns) - first) % period_ns))
 
     def _shares(self, begin_ns: 'np.ndarray[tuple[int], np.dtype[np.int64]]'
                 ) -> 'np.ndarray[tuple[int], np.dtype[np.float64]]':
@@ -65,6 +72,11 @@ class Supply:
     def _until(self, moments_ns: 'np.ndarray[tuple[int], np.dtype[np.int64]]'
                ) -> 'np.ndarray[tuple[int], np.dtype[np.float64]]':
         return np.interp(moments_ns, self.times_ns, self.used_ns)
+
+
+def promised(runtime_us: int, period_us: int) -> float:
+    """Return the least share in any second that the sizing model promises."""
+    return model.Resource(runtime_us, period_us).sbf(SECOND_US) / SECOND_US
 
 
 def watch(machines: Iterable[Machine], seconds: float) -> dict[str, dict[int, Supply]]:

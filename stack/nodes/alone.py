@@ -2,8 +2,8 @@
 """One node without a control plane, which runs a task and switches itself off.
 
 In deterministic virtual time, an instruction takes 8 ns and waiting takes no time, so
-the result does not depend on the machine. The tasks are ``paper_task.py`` and
-``untrusted_task.py``.
+the result does not depend on the machine. The tasks are ``paper_task.py``,
+``untrusted_task.py`` and ``machines_task.py``.
 """
 
 from collections.abc import Mapping
@@ -18,6 +18,7 @@ from stack.image import build
 from stack.interruption import uninterrupted
 from stack.nodes import containers
 from stack.nodes import share
+from stack.nodes import turns
 from stack.nodes.machine import Machine
 from stack.nodes.machine import NodeImage
 from stack.rundir import RunDir
@@ -28,6 +29,7 @@ HERE = Path(__file__).parent
 BARE = HERE / 'bare.py'
 PAPER = HERE / 'paper_task.py'
 UNTRUSTED = HERE / 'untrusted_task.py'
+MACHINES = HERE / 'machines_task.py'
 # What a task finds beside it: C programs of stack/image.
 PROGRAMS = ('attempts',)
 
@@ -49,6 +51,7 @@ class Alone(Machine):
         (folder / 'task').write_text(self._task.read_text())
         (folder / 'task').chmod(0o755)
         build.build('busybox-hog', folder, self.site.processes.run)
+        build.build_machine(folder, self.site.processes.run)
         for program in PROGRAMS:
             build.compile_program(program, folder / program, self.site.processes.run)
 
@@ -75,6 +78,15 @@ class InVirtualTime(Alone):
               '-icount', 'shift=3,sleep=off')
 
 
+class OneInVirtualTime(InVirtualTime):
+    """The same with one processor.
+
+    Linux 6.1 starts the others by a loop in which -icount never lets them run.
+    """
+
+    cpus = 1
+
+
 def measure(path: Path) -> Mapping[str, containers.Container]:
     """Return the paper's containers as a node in virtual time measured them.
 
@@ -97,10 +109,20 @@ def attempts(path: Path) -> Mapping[str, Any]:
     return result
 
 
-def _result(path: Path, task: Path, machine_type: type[Alone]) -> str:
+def machines(path: Path) -> turns.Turns:
+    """Return when the vCPUs of virtual machines ran on Debian's kernel in virtual time.
+
+    :param path: a run directory, empty again afterwards but for the logs.
+    :raises StackError: if the node ends without a result.
+    """
+    return turns.parse(_result(path, MACHINES, OneInVirtualTime, 'qemu'))
+
+
+def _result(path: Path, task: Path, machine_type: type[Alone],
+            virt_type: str = 'lxc') -> str:
     """Return what a task printed."""
     rundir = RunDir(path)
-    site = Site(rundir)
+    site = Site(rundir, virt_type=virt_type)
     rundir.create()
     try:
         NodeImage(site).prepare()

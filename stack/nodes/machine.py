@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual machine of a node: its disk, its folder, and QEMU."""
+"""The virtual machine of a node: its two disks, and QEMU."""
 
 from collections.abc import Sequence
 import os
@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 CPUS = 4
 MEMORY_MIB = 1024
 NETWORK_MIB = 512  # more, for Neutron's agent and Open vSwitch
+SHARE = '128M'
 # Where QEMU's user network lets a guest see the loopback of its host.
 HOST = '10.0.2.2'
 ON_CONSOLE = (
@@ -29,28 +30,35 @@ ON_CONSOLE = (
 class NodeImage(Service):
     """What all nodes have in common: kernel, file system, and the key to them.
 
-    The former two are kept, by what they are made of, below
-    ``~/.cache/nova-rt``.
+    Nodes for containers have our kernel, those for virtual machines Debian's. Both, and
+    the file system, are kept, by what they are made of, below ``~/.cache/nova-rt``.
     """
 
     name = 'node-image'
 
     def prepare(self) -> None:
         """Build what is missing; log/node-*.log shows the progress."""
-        self._make('kernel', ROOT / 'kernel' / 'build', 'node')
         pins = self.site.rundir.data / 'node-requirements.txt'
         share.write_pins(pins)
         share.make_key(self.site)
-        self._make('filesystem', ROOT / 'kernel' / 'guest' / 'image', pins)
+        kind = 'machines' if self.site.runs_machines else 'containers'
+        image = self._made('filesystem', ROOT / 'kernel' / 'guest' / 'image', kind, pins)
+        self._link('filesystem', image)
+        if self.site.runs_machines:
+            self._link('kernel', f'{image}.vmlinuz')
+            self._link('initrd', f'{image}.initrd')
+        else:
+            self._link('kernel', self._made('kernel', ROOT / 'kernel' / 'build', 'node'))
 
-    def _make(self, what: str, *command: object) -> None:
-        """Run a script whose last line of output is the path of its result."""
+    def _made(self, what: str, *command: object) -> str:
+        """Return what a script has made, as the last line of its output says."""
         self.site.processes.run(
             f'node-{what}', [str(part) for part in command],
             {'PYTHON': self.site.script('python')})
-        log = self.site.rundir.logs / f'node-{what}.log'
-        link = self.site.rundir.data / f'node-{what}'
-        link.symlink_to(log.read_text().split()[-1])
+        return (self.site.rundir.logs / f'node-{what}.log').read_text().split()[-1]
+
+    def _link(self, what: str, made: str) -> None:
+        (self.site.rundir.data / f'node-{what}').symlink_to(made)
 
 
 class Machine(Service):
@@ -62,6 +70,7 @@ class Machine(Service):
     needs_to_prepare = (NodeImage.name,)
     patience = 900.0
     pause = 2.0  # each check is a process in the guest
+    cpus = CPUS
     # Time passes in it as outside.
     timing: tuple[str, ...] = ('-accel', 'tcg,thread=multi,tb-size=512')
 
@@ -79,13 +88,15 @@ class Machine(Service):
             self.needs = (self.wire,)
 
     def prepare(self) -> None:
-        """Make the disk, an overlay, and the folder that the node mounts."""
+        """Make the disk, an overlay, and that with the folder that the node mounts."""
         self.folder.mkdir()
         self.site.processes.run(f'{self.name}-disk', (
             'qemu-img', 'create', '-q', '-f', 'qcow2', '-F', 'raw', '-b',
-            str((self.site.rundir.data / 'node-filesystem').resolve()),
-            str(self._disk)))
+            self._made('filesystem'), str(self._disk)))
         self.write_share(self.folder / 'share')
+        self.site.processes.run(f'{self.name}-share', (
+            'mke2fs', '-q', '-t', 'ext4', '-O', '^has_journal', '-d',
+            str(self.folder / 'share'), str(self._share), SHARE))
 
     def write_share(self, folder: Path) -> None:
         """Write the folder that the node mounts."""
@@ -98,15 +109,15 @@ class Machine(Service):
         lan = self.site.port('nodes-lan')
         return (
             'qemu-system-x86_64', '-name', self.name, '-machine', 'q35',
-            *self.timing, '-cpu', 'max', '-smp', str(CPUS),
+            *self.timing, '-cpu', 'max', '-smp', str(self.cpus),
             '-m', str(self._memory_mib), '-nodefaults', '-display', 'none',
             '-serial', 'stdio',
             '-uuid', str(uuid.uuid5(uuid.NAMESPACE_DNS, self.name)),
-            '-kernel', str((self.site.rundir.data / 'node-kernel').resolve()),
+            '-kernel', self._made('kernel'),
+            *(('-initrd', self._made('initrd')) if self.site.runs_machines else ()),
             '-append', self._kernel_command_line(),
             '-drive', f'file={self._disk},if=virtio,cache=unsafe',
-            '-virtfs', f'local,path={self.folder}/share,mount_tag=node,'
-                       'security_model=none,readonly=on',
+            '-drive', f'file={self._share},if=virtio,format=raw,readonly=on',
             '-netdev', f'user,id=user,hostfwd=tcp:127.0.0.1:{port}-:22',
             '-device', 'virtio-net-pci,netdev=user,mac=52:54:00:00:00:01,'
                        'romfile=',
@@ -187,6 +198,10 @@ class Machine(Service):
         return (f'{ON_CONSOLE} systemd.hostname={self.name} '
                 f'systemd.machine_id={identity.hex}')
 
+    def _made(self, what: str) -> str:
+        """Return the path of a part of the image that all nodes have in common."""
+        return str((self.site.rundir.data / f'node-{what}').resolve())
+
     @property
     def _memory_mib(self) -> int:
         return MEMORY_MIB + (NETWORK_MIB if self.site.has_network else 0)
@@ -194,3 +209,7 @@ class Machine(Service):
     @property
     def _disk(self) -> Path:
         return self.folder / 'disk.qcow2'
+
+    @property
+    def _share(self) -> Path:
+        return self.folder / 'share.ext4'

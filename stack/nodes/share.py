@@ -11,6 +11,7 @@ import shutil
 
 import nova_rt
 from stack import ini
+from stack.image import build
 from stack.nodes import pins
 from stack.service import Site
 from stack.services import neutron
@@ -41,12 +42,15 @@ def write_pins(path: Path) -> None:
 
 
 def write_programs(site: Site, folder: Path) -> None:
-    """Write nova-rt, and what looks at the kernel."""
+    """Write nova-rt, what looks at the kernel, and a hog."""
     folder.mkdir()
     _write_nova_rt(site, folder / 'site')
     shutil.copy(LOOK, folder)
     (folder / 'conformance').mkdir()
     shutil.copy(CONFORMANCE, folder / 'conformance')
+    # Nodes are prepared at the same time.
+    build.compile_program('hog', folder / 'hog', lambda name, command: site.processes.run(
+        f'{folder.parent.name}-{name}', command))
 
 
 def write_configuration(

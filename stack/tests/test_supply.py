@@ -28,6 +28,17 @@ def test_the_second_with_a_skipped_period_is_the_worst():
     assert lacking.in_whole_periods(100_000) == pytest.approx(0.18)
 
 
+def test_when_periods_begin_is_seen_in_any_of_them():
+    """Only the first turn of all is at the end of its period."""
+    begins = [80, *range(100, 4000, 100)]
+    edges = [10, *sorted({4000, *begins, *(begin + 20 for begin in begins)})]
+    at_edges = supply.Supply(
+        tuple(now * MS for now in edges),
+        tuple(sum(min(max(now - begin, 0), 20) for begin in begins) * MS for now in edges))
+    assert at_edges.in_any_second() == pytest.approx(0.2)
+    assert at_edges.in_whole_periods(100_000) == pytest.approx(0.2)
+
+
 def test_a_turn_may_be_anywhere_in_its_period():
     """A second that begins in the middle of one may have less, one of whole periods not."""
     moved = sampled([begin + 70 * (begin % 1500 == 30) for begin in range(30, 4000, 100)], 20)

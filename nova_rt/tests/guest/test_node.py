@@ -5,7 +5,6 @@ import pytest
 
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.guest import full
-from stack.image import build
 from stack.nodes import containers
 
 pytestmark = full.only
@@ -45,8 +44,6 @@ def test_a_real_time_hog_of_the_host_and_a_noisy_neighbour_change_nothing(
         user, flavors, node):
     server = user.boot(flavors(60_000, vcpus=2), 'busybox-hog')
     user.boot(flavors(vcpus=4), 'busybox-noisy')
-    build.compile_program('hog', node.folder / 'share' / 'hog',
-                          node.site.processes.run)
     user.assert_gets_its_shares(server.id, '/srv/node/hog', 'fifo', '50')
 
 

@@ -5,7 +5,6 @@ import pytest
 
 from demo import outside
 from demo import picture
-from nova_rt.model import supply as model
 from nova_rt.tests.e2e import driver
 from nova_rt.virt.deadline import granularity
 from stack import machines
@@ -13,7 +12,6 @@ from stack import supply
 
 WINDOW_S = 10.0
 PERIOD_US = 200_000
-SECOND_US = 1_000_000
 TOLERANCE = 0.003
 
 
@@ -52,7 +50,8 @@ def test_no_hog_takes_what_is_reserved_in_any_second(stack, running, policy, pri
         print('and that from any moment on:')
         print(picture.comparison(running, anywhere))
         if (holds(running, worst, lambda share: share - TOLERANCE - late())
-                and holds(running, anywhere, lambda share: supplied(share) - late())):
+                and holds(running, anywhere, lambda share: supply.promised(
+                    round(share * PERIOD_US), PERIOD_US) - late())):
             return
         seen.append((worst, anywhere))
     raise AssertionError(seen)
@@ -62,12 +61,6 @@ def holds(running, shares, bound):
     """Whether every vCPU has more than what a bound makes of its reserved share."""
     return all(shares[machine.server][pcpu] > bound(share)
                for machine in running for pcpu, share in machine.shares.items())
-
-
-def supplied(share):
-    """Return the least share of a second that the model promises."""
-    resource = model.Resource(round(share * PERIOD_US), PERIOD_US)
-    return resource.sbf(SECOND_US) / SECOND_US
 
 
 def late():
