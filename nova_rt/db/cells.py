@@ -7,6 +7,7 @@ import dataclasses
 
 from nova import context
 from nova import objects
+import nova.conf
 import sqlalchemy as sa
 from sqlalchemy import pool
 
@@ -15,9 +16,9 @@ from nova_rt.db import problems
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """A cell and where its database is.
+    """A cell, or the API, and where its database is.
 
-    :ivar name: the cell's name, or its UUID if it has none
+    :ivar name: the cell's name, or its UUID if it has none; ``API``
     :ivar url: SQLAlchemy's address of its database, password included
     """
 
@@ -40,6 +41,11 @@ class Cell:
                                   isolation_level='AUTOCOMMIT')
         with engine.connect() as connection:
             yield connection
+
+
+def api() -> Cell:
+    """Return the API database."""
+    return Cell('API', nova.conf.CONF.api_database.connection or '')
 
 
 def every() -> list[Cell]:

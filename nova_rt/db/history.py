@@ -44,6 +44,11 @@ def revision(connection: sa.Connection) -> str | None:
                  if step.module.applied(connection)), None)
 
 
+def begun(connection: sa.Connection) -> bool:
+    """Return whether a database has any of our columns."""
+    return any(step.module.begun(connection) for step in _newest_first())
+
+
 def upgrade(connection: sa.Connection, patience_s: int) -> None:
     """Bring a database to the newest revision; at it already, do nothing.
 

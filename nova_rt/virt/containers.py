@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Mapping
+import contextlib
 import dataclasses
 
 import libvirt
@@ -39,13 +41,33 @@ def running(conf: cfg.ConfigOpts) -> Mapping[str, Container]:
 
     :raises UnreachableError: if libvirt does not answer
     """
+    with _connection(conf) as connection:
+        return {domain.UUIDString(): Container(domain.ID(), _copy(domain))
+                for domain in connection.listAllDomains(
+                    libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)}
+
+
+def described(conf: cfg.ConfigOpts) -> list[str]:
+    """Return the servers whose domains have metadata of ours, also if they do not run.
+
+    :raises UnreachableError: if libvirt does not answer
+    """
+    with _connection(conf) as connection:
+        return sorted(domain.UUIDString() for domain in connection.listAllDomains()
+                      if domain_xml.NAMESPACE in domain.XMLDesc())
+
+
+@contextlib.contextmanager
+def _connection(conf: cfg.ConfigOpts) -> Iterator[libvirt.virConnect]:
+    """Connect to libvirt, to read.
+
+    :raises UnreachableError: if it does not answer
+    """
     uri = kinds.uri(conf)
     try:
         connection = libvirt.openReadOnly(uri)
         try:
-            return {domain.UUIDString(): Container(domain.ID(), _copy(domain))
-                    for domain in connection.listAllDomains(
-                        libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)}
+            yield connection
         finally:
             connection.close()
     except libvirt.libvirtError as exc:

@@ -17,7 +17,7 @@ _FLOOR = {'nova_rt', 'nova_rt.instance', 'nova_rt.allocations'}
 _PRODUCT = _FLOOR | {
     'nova_rt.signatures', 'nova_rt.virt', 'nova_rt.filters', 'nova_rt.api',
     'nova_rt.compute', 'nova_rt.db', 'nova_rt.audit', 'nova_rt.explain',
-    'nova_rt.model'}
+    'nova_rt.removal', 'nova_rt.model'}
 
 # By room, the rooms that it may import, itself always among them. A folder or a
 # module of its own; what is not named belongs to the nearest room above it.
@@ -34,6 +34,7 @@ ALLOWED = {
     'nova_rt.compute': _FLOOR | {'nova_rt.signatures', 'nova_rt.virt'},
     'nova_rt.audit': _FLOOR | {'nova_rt.virt'},
     'nova_rt.explain': _FLOOR | {'nova_rt.filters'},
+    'nova_rt.removal': _FLOOR | {'nova_rt.api', 'nova_rt.db', 'nova_rt.virt'},
     'nova_rt.cmd': _PRODUCT,
     'nova_rt.testing': _PRODUCT,
     'tacker_rt': {'nova_rt'},

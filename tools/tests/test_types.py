@@ -16,7 +16,7 @@ EDGES = {
         'nova_rt.testing', 'nova_rt.virt.driver', 'nova_rt.virt.live_migration',
         'nova_rt.virt.root_disk',
         'nova_rt.virt.vif'},
-    "Placement's answers": {'nova_rt.allocations'},
+    "Placement's answers": {'nova_rt.allocations', 'nova_rt.removal.placement'},
     'WSGI and its applications': {'nova_rt.api.paste_filter'},
     "cliff's parsers": {'nova_rt.cmd.manage', 'nova_rt.cmd.plan'},
     'YAML and CSV of users': {'nova_rt.model.taskfile', 'tacker_rt'},

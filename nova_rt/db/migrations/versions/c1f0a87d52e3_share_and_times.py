@@ -152,6 +152,11 @@ def applied(connection: sa.Connection) -> bool:
                for column in COLUMNS)
 
 
+def begun(connection: sa.Connection) -> bool:
+    """Return whether a database has any of it, as an interruption may leave it."""
+    return any(any(_generated(connection, column.table).values()) for column in COLUMNS)
+
+
 def upgrade() -> None:
     """Add the columns that are not there."""
     engine = ENGINES[op.get_bind().dialect.name]()
