@@ -55,15 +55,8 @@ def write_paste_config(case: test.TestCase, text: str) -> str:
     return str(path)
 
 
-class ReservationTestCase(test.TestCase):
-    """A Nova test case whose options and API are those of nova-rt.
-
-    Nova's integrated base classes start the API in setUp; name this class
-    after them among the bases, so that it comes before nova.test.TestCase::
-
-        class Test(integrated_helpers._IntegratedTestBase,
-                   base.ReservationTestCase):
-    """
+class NovaTestCase(test.TestCase):
+    """A Nova test case without nova-rt, on native threads and quick databases."""
 
     def setUp(self) -> None:
         # Nova deletes all attributes at the end, and pytest the one that it
@@ -81,6 +74,21 @@ class ReservationTestCase(test.TestCase):
         super().setUp()
         # Nova's tests make errors of what newer SQLAlchemy only deprecates.
         warnings.filterwarnings('ignore', category=sa_exc.SADeprecationWarning)
+        self.flags(api_paste_config=str(nova_paste_file()), group='wsgi')
+
+
+class ReservationTestCase(NovaTestCase):
+    """A Nova test case whose options and API are those of nova-rt.
+
+    Nova's integrated base classes start the API in setUp; name this class
+    after them among the bases, so that it comes before nova.test.TestCase::
+
+        class Test(integrated_helpers._IntegratedTestBase,
+                   base.ReservationTestCase):
+    """
+
+    def setUp(self) -> None:
+        super().setUp()
         conf.register_opts(CONF)
         # In both of Nova's pipelines, last before the application.
         text = nova_paste_file().read_text().replace(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """nova-rt's records in a cell's database and in that of the API."""
 
+import contextlib
 import json
 
 import pytest
@@ -129,3 +130,28 @@ def test_stats_are_left_where_a_service_reports_them(cell):
 def test_a_migration_is_its_servers(cell):
     cell.add('migrations', 'm', 'a')
     assert records.migrations(cell.connection, 'a') == {'m'}
+
+
+class KilledError(Exception):
+    """The command is killed before a statement."""
+
+
+@pytest.mark.parametrize('statements', range(12))
+def test_killed_before_any_statement_and_run_again_all_is_forgotten(cell, statements):
+    cell.server('a', nova.MERGED, deleted=7)
+    left = iter(range(statements))
+
+    def count(*_):
+        if next(left, None) is None:
+            raise KilledError
+    sa.event.listen(cell.connection, 'before_cursor_execute', count)
+    with contextlib.suppress(KilledError):
+        cell.forget('a')
+    sa.event.remove(cell.connection, 'before_cursor_execute', count)
+    for server in records.past_servers(cell.connection) | records.requests(cell.connection):
+        cell.forget(server)
+    assert cell.rows('SELECT flavor FROM instance_extra') == [
+        (nova.stored(nova.flavor(nova.OWN)),)]
+    assert cell.rows('SELECT "key" FROM instance_system_metadata') == [('image_os',)]
+    assert cell.rows('SELECT spec FROM request_specs') == [
+        (nova.spec(nova.OWN, {'cpu.rt_runtime_us': ['60000']}),)]
