@@ -6,6 +6,7 @@ kernel/sched/deadline.c). Without it, the next tick does (task_tick_dl()), and w
 thread had too much is taken off its next period (replenish_dl_entity()).
 """
 
+import gzip
 import pathlib
 import platform
 import re
@@ -28,15 +29,24 @@ def is_exact() -> bool:
         return False
 
 
-def tick_us(boot: pathlib.Path = pathlib.Path('/boot')) -> int:
+def tick_us(boot: pathlib.Path = pathlib.Path('/boot'),
+            proc: pathlib.Path = pathlib.Path('/proc')) -> int:
     """Return the time between two ticks, in µs.
 
-    The kernel says it in its configuration only, which distributions keep in /boot. The
-    longest possible time is assumed where it is not there.
+    The kernel says it in its configuration only, which distributions keep in /boot, and
+    some kernels show themselves (CONFIG_IKCONFIG_PROC). The longest possible time is assumed
+    where it is in neither.
     """
-    try:
-        configuration = (boot / f'config-{platform.release()}').read_text()
-    except OSError:
-        configuration = ''
-    frequency = re.search(r'^CONFIG_HZ=(\d+)$', configuration, re.MULTILINE)
+    frequency = re.search(r'^CONFIG_HZ=(\d+)$', _configuration(boot, proc), re.MULTILINE)
     return 1_000_000 // (int(frequency[1]) if frequency else _SLOWEST_HZ)
+
+
+def _configuration(boot: pathlib.Path, proc: pathlib.Path) -> str:
+    try:
+        return gzip.decompress((proc / 'config.gz').read_bytes()).decode()
+    except OSError:
+        pass
+    try:
+        return (boot / f'config-{platform.release()}').read_text()
+    except OSError:
+        return ''

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import gzip
 import pathlib
 import platform
 
@@ -35,8 +36,13 @@ def test_the_tick_is_what_the_kernels_configuration_says(
         tmp_path, monkeypatch, configuration, tick_us):
     monkeypatch.setattr(platform, 'release', lambda: '6.1.0-44-amd64')
     (tmp_path / 'config-6.1.0-44-amd64').write_text(configuration)
-    assert granularity.tick_us(tmp_path) == tick_us
+    assert granularity.tick_us(tmp_path, tmp_path) == tick_us
 
 
 def test_without_a_configuration_the_longest_tick_is_assumed(tmp_path):
-    assert granularity.tick_us(tmp_path) == 10_000
+    assert granularity.tick_us(tmp_path, tmp_path) == 10_000
+
+
+def test_a_kernel_that_shows_its_configuration_itself_is_asked(tmp_path):
+    (tmp_path / 'config.gz').write_bytes(gzip.compress(b'CONFIG_HZ_300=y\nCONFIG_HZ=300\n'))
+    assert granularity.tick_us(tmp_path, tmp_path) == 3_333
