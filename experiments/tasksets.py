@@ -118,13 +118,20 @@ def in_guest(cases: Sequence[Case], seconds: int) -> dict[str, np.ndarray]:
             f'{seconds} {held} {int(mode != "fair")} {listed}'
             for mode in MODES]
     result = guest.run('\n'.join(lines))
-    return {name: np.frombuffer(data, np.int64).reshape(-1, 3)
-            for name, data in result.files.items()}
+    return {name: read(data) for name, data in result.files.items()}
 
 
-def judged(case: Case, jobs: np.ndarray, seconds: int) -> Jobs:
-    """Return how late the jobs of a case were."""
-    periods = np.array(sorted(task.period_us for task in case.tasks)) * 1000
+def read(data: bytes) -> np.ndarray:
+    """Return jobs from their file: a row of task, release and response in ns for each."""
+    return np.frombuffer(data, np.int64).reshape(-1, 3)
+
+
+def judged(periods_us: Sequence[int], jobs: np.ndarray, seconds: int) -> Jobs:
+    """Return how late the jobs of a set were.
+
+    :param periods_us: by task, in the order of the jobs
+    """
+    periods = np.array(periods_us) * 1000
     period, response = periods[jobs[:, 0]], jobs[:, 2]
     ended = response >= 0
     # Jobs that never started are not in the list.
@@ -168,7 +175,8 @@ def run(folder: output.Folder, quick: bool = False) -> Outcome:
     jobs = folder.samples(f'tasksets-{len(cases)}-{seconds}',
                           lambda: in_guest(cases, seconds))
     clock.say(f'{len(cases)} sets on our kernel, and under the fair scheduler')
-    by_case = [{mode: judged(case, jobs[f'{case.index}-{mode}'], seconds)
+    by_case = [{mode: judged(sorted(task.period_us for task in case.tasks),
+                             jobs[f'{case.index}-{mode}'], seconds)
                 for mode in MODES} for case in cases]
     folder.table('tasksets-kernel', KERNEL_HEADER, map(
         kernel_row, cases, by_case))

@@ -9,40 +9,14 @@
  * SCHED_OTHER, in a group whose weight is as large a part of the CPU. With a
  * NEIGHBOUR (1) another group has all the rest, and a task that never sleeps.
  *
- * JOBS gets three numbers of 64 bits for each job that ended: its task, its
- * release and its response time (ns). A job that did not end by SECONDS has a
- * response time of -1.
+ * JOBS: see jobs.c.
  */
 #include "exp.h"
 
 #define MAX_TASKS 16
-#define MAX_JOBS 100000
 #define SHARES 10240
 
-struct job {
-	int64_t task, release, response;
-};
-
-/* Shared: the jobs of each task. */
-static struct job (*jobs)[MAX_JOBS];
-static int64_t *nr_jobs;
 static bool fair;
-
-static void run_jobs(int i, const struct periodic *task, int64_t begin, int64_t end)
-{
-	int64_t release;
-	struct job *job;
-
-	for (release = begin; release + task->t <= end; release += task->t) {
-		job = &jobs[i][nr_jobs[i]];
-		*job = (struct job){ i, release - begin, -1 };
-		nr_jobs[i]++;
-		sleep_until(release);
-		work(task->c);
-		job->response = now() - release;
-	}
-	_exit(0);
-}
 
 /* A group with a part of the CPU, whatever shares that out. */
 static void make_group(const char *name, int64_t runtime, int64_t period)
@@ -84,7 +58,7 @@ static void run_set(const struct periodic *tasks, int nr, int64_t ns, bool neigh
 	for (i = 0; i < nr; i++) {
 		pids[i] = fork();
 		if (!pids[i])
-			run_jobs(i, &tasks[i], begin, end);
+			jobs_run(i, work, &tasks[i], begin, end);
 		enter("set", pids[i], 80 - i);
 	}
 	if (neighbour)
@@ -98,19 +72,6 @@ static void run_set(const struct periodic *tasks, int nr, int64_t ns, bool neigh
 	}
 	for (i = 0; i < nr; i++)
 		waitpid(pids[i], NULL, 0);
-}
-
-static void write_jobs(const char *path, int nr)
-{
-	FILE *file = fopen(path, "w");
-	int i;
-
-	if (!file)
-		die("%s: %s", path, strerror(errno));
-	for (i = 0; i < nr; i++)
-		fwrite(jobs[i], sizeof(**jobs), nr_jobs[i], file);
-	if (fclose(file))
-		die("%s: %s", path, strerror(errno));
 }
 
 int taskset_main(int argc, char **argv)
@@ -131,8 +92,7 @@ int taskset_main(int argc, char **argv)
 		tasks[i].c = strtoll(argv[6 + i], &rest, 10) * 1000;
 		tasks[i].t = strtoll(rest + 1, NULL, 10) * 1000;
 	}
-	jobs = shared(nr * sizeof(*jobs));
-	nr_jobs = shared(nr * sizeof(*nr_jobs));
+	jobs_make(nr);
 	work_calibrate();
 	make_group("set", runtime, period);
 	if (neighbour)
@@ -144,6 +104,6 @@ int taskset_main(int argc, char **argv)
 	cg_remove("set");
 	if (neighbour)
 		cg_remove("neighbour");
-	write_jobs(argv[1], nr);
+	jobs_write(argv[1]);
 	return 0;
 }

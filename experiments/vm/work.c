@@ -7,7 +7,7 @@
 
 static double block_ns;
 
-static void run_blocks(int64_t n)
+void work_blocks(int64_t n)
 {
 	while (n-- > 0)
 		asm volatile(".rept 250\n\tnop\n\t.endr" ::: "memory");
@@ -21,7 +21,7 @@ void work_calibrate(void)
 	/* The shortest: no interrupt came. */
 	for (i = 0; i < TRIES; i++) {
 		begin = now();
-		run_blocks(BLOCKS);
+		work_blocks(BLOCKS);
 		took = now() - begin;
 		if (took < best)
 			best = took;
@@ -31,7 +31,7 @@ void work_calibrate(void)
 
 void work(int64_t ns)
 {
-	run_blocks(ns / block_ns + 0.5);
+	work_blocks(ns / block_ns + 0.5);
 }
 
 size_t load(const char *path, void **data)
