@@ -17,6 +17,7 @@ EXPERIMENTS = {
     'orchestration': 'RT-Kube V-B: Table III; 5 minutes',
     'tokenbucket': 'OpenStack paper 6.3: Figure 7; 3 minutes',
     'ims': 'OpenStack paper 6.4: Figure 8; 10 minutes',
+    'machines': 'task sets in virtual machines, against their analysis; 9 minutes',
 }
 
 

@@ -97,7 +97,7 @@ def run(script: str, files: Mapping[str, bytes] | None = None,
     """
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        _initrd(work, script, files or {}, more)
+        initrd(work, script, files, more)
         disk = work / 'disk'
         with disk.open('wb') as file:
             file.truncate(DISK_MB << 20)
@@ -130,8 +130,9 @@ def _boot(work: Path, disk: Path, shift: int, memory_mb: int, cpus: int,
     return done.stdout.decode(errors='replace').replace('\r', '')
 
 
-def _initrd(work: Path, script: str, files: Mapping[str, bytes],
-            more: Path | None) -> None:
+def initrd(work: Path, script: str, files: Mapping[str, bytes] | None = None,
+           more: Path | None = None) -> None:
+    """Make the file ``initrd`` of a virtual machine; see :func:`run`."""
     root = work / 'root'
     for name in ('bin', 'tools', 'proc', 'sys', 'dev', 'tmp', 'data'):
         (root / name).mkdir(parents=True)
@@ -142,7 +143,7 @@ def _initrd(work: Path, script: str, files: Mapping[str, bytes],
     shutil.copy(SOURCES / 'init', root / 'init')
     (root / 'init').chmod(0o755)
     (root / 'experiment').write_text(script)
-    for name, data in files.items():
+    for name, data in (files or {}).items():
         (root / 'data' / name).write_bytes(data)
     if more:
         shutil.copy(more, work / 'initrd')

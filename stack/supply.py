@@ -85,7 +85,7 @@ def watch(machines: Iterable[Machine], seconds: float) -> dict[str, dict[int, Su
     samples: dict[str, dict[int, list[tuple[int, int]]]] = {
         machine.server: {pcpu: [] for pcpu in machine.threads} for machine in machines}
     end = time.monotonic() + seconds
-    with _above_hogs():
+    with above_hogs():
         while time.monotonic() < end:
             for machine in machines:
                 for pcpu, sample in used(machine).items():
@@ -97,7 +97,7 @@ def watch(machines: Iterable[Machine], seconds: float) -> dict[str, dict[int, Su
 
 
 @contextlib.contextmanager
-def _above_hogs() -> Iterator[None]:
+def above_hogs() -> Iterator[None]:
     """Put this thread above all others under SCHED_FIFO."""
     policy, priority = os.sched_getscheduler(0), os.sched_getparam(0)
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))

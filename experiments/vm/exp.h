@@ -27,6 +27,7 @@ size_t load(const char *path, void **data);
 void save(const char *path, const void *data, size_t size);
 
 int noise_main(int argc, char **argv);
+int pinned_main(int argc, char **argv);
 int queueing_main(int argc, char **argv);
 int taskset_main(int argc, char **argv);
 

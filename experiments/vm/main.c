@@ -4,6 +4,7 @@
 
 static const struct program programs[] = {
 	{ "noise", noise_main },
+	{ "pinned", pinned_main },
 	{ "queueing", queueing_main },
 	{ "taskset", taskset_main },
 };

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A virtual machine whose vCPUs have reservations, on this machine's own kernel.
+
+Unlike :mod:`experiments.guest` it runs in wall-clock time, by QEMU's emulation, with a
+thread for each vCPU. Its kernel is Debian's own; commands come by a serial line.
+
+QEMU emulates the timers of vCPUs in threads of its own, where KVM has the host's. So these
+threads have a reservation, too: else tasks of the guest would be released when the host has
+time for QEMU.
+"""
+
+from collections.abc import Sequence
+import contextlib
+from pathlib import Path
+import re
+import subprocess
+import threading
+from typing import cast
+from typing import IO
+
+from experiments import cloud_kernel
+from experiments import guest
+from nova_rt import ledger
+from nova_rt import reservation
+from nova_rt.virt.deadline import attributes
+from nova_rt.virt.deadline import scheduler
+from nova_rt.virt.deadline import threads
+from stack import machines
+
+# Of each of QEMU's other threads.
+EMULATOR = reservation.Reservation(500, 4000, 1)
+EMULATOR_PCPU = 1
+# The whole of a pCPU. With a period as short, the kernel's server of normal tasks, whose
+# deadlines are later, has to wait.
+WHOLE = reservation.Reservation(2000, 2000, 1)
+_PATIENCE_S = 120
+_SHELL = """\
+exec 3<>/dev/ttyS1
+stty raw -echo <&3
+echo 'END 0' >&3
+while read -r line <&3; do
+    sh -c "$line" >&3 2>&1 </dev/null && echo 'END 0' >&3 || echo 'END 1' >&3
+done
+"""
+
+
+class Machine:
+    """A virtual machine, while the context lasts.
+
+    :param work: a folder of its own
+    :raises guest.GuestError: if it does not start, or a command fails
+    """
+
+    def __init__(self, work: Path, vcpus: int) -> None:
+        self.name = work.name
+        self._work, self._count = work, vcpus
+        self._scheduler = scheduler.Scheduler()
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> 'Machine':
+        self._work.mkdir(parents=True)
+        guest.initrd(self._work, _SHELL)
+        self._process = self._stack.enter_context(subprocess.Popen(
+            self._command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT))
+        self._stack.callback(self._process.kill)
+        try:
+            self.receive()
+            self._vcpus, self._others = self._threads()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def _command(self) -> list[str]:
+        return [
+            'qemu-system-x86_64', '-name', f'guest={self.name},debug-threads=on',
+            '-machine', 'q35', '-accel', 'tcg,thread=multi', '-cpu', 'max',
+            '-smp', str(self._count), '-m', '256', '-display', 'none', '-no-reboot',
+            '-nodefaults', '-serial', f'file:{self._work / "console"}', '-serial', 'stdio',
+            '-kernel', str(cloud_kernel.image()), '-initrd', str(self._work / 'initrd'),
+            # The host's clock, which goes on while a vCPU waits, is the guest's.
+            '-append', 'console=ttyS0 quiet panic=-1 tsc=reliable mitigations=off']
+
+    def _threads(self) -> tuple[list[int], list[int]]:
+        """Return the threads of the vCPUs in their order, and QEMU's others."""
+        vcpus, others = {}, []
+        for task in Path(f'/proc/{self._process.pid}/task').iterdir():
+            found = re.fullmatch(r'CPU (\d+)/TCG', self._scheduler.name(int(task.name)))
+            if found:
+                vcpus[int(found[1])] = int(task.name)
+            else:
+                others.append(int(task.name))
+        return [vcpus[number] for number in sorted(vcpus)], others
+
+    def reserve(self, wanted: reservation.Reservation, pcpus: Sequence[int]) -> None:
+        """Give the vCPUs a reservation, and QEMU's other threads theirs.
+
+        :raises errors.RefusalError: if the kernel refuses
+        """
+        emulator = attributes.of_reservation(EMULATOR)
+        threads.apply(self._scheduler, [
+            *(threads.Setting(thread, frozenset({EMULATOR_PCPU}), emulator)
+              for thread in self._others),
+            *threads.wanted(self._vcpus, ledger.Holding(wanted, tuple(pcpus)))])
+
+    def scheduled(self, pcpus: Sequence[int]) -> machines.Machine:
+        """Return the vCPUs as the kernel schedules them, each on its pCPU."""
+        return machines.Machine(self.name, {}, dict(zip(pcpus, self._vcpus, strict=True)))
+
+    def run(self, command: str) -> str:
+        """Return what a command in the guest prints."""
+        self.send(command)
+        return self.receive()
+
+    def send(self, command: str) -> None:
+        """Let a command begin."""
+        written = cast('IO[bytes]', self._process.stdin)
+        written.write(f'{command}\n'.encode())
+        written.flush()
+
+    def receive(self) -> str:
+        """Wait for the end of the command that has begun; return what it printed."""
+        text: list[str] = []
+        killer = threading.Timer(_PATIENCE_S, self._process.kill)
+        killer.start()
+        try:
+            for line in cast('IO[bytes]', self._process.stdout):
+                text.append(line.decode(errors='replace').strip())
+                if text[-1].startswith('END '):
+                    break
+            else:
+                raise guest.GuestError(f'The virtual machine {self.name} ended, or stood still '
+                                       f'for {_PATIENCE_S} s: {" / ".join(text[-5:])}')
+        finally:
+            killer.cancel()
+        if text.pop() != 'END 0':
+            raise guest.GuestError(
+                f'A command in {self.name} failed: {" / ".join(text[-5:])}')
+        return '\n'.join(text)
