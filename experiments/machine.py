@@ -11,10 +11,12 @@ time for QEMU.
 
 from collections.abc import Sequence
 import contextlib
+import dataclasses
 from pathlib import Path
 import re
 import subprocess
 import threading
+import time
 from typing import cast
 from typing import IO
 
@@ -27,8 +29,8 @@ from nova_rt.virt.deadline import scheduler
 from nova_rt.virt.deadline import threads
 from stack import machines
 
-# Of each of QEMU's other threads.
-EMULATOR = reservation.Reservation(500, 4000, 1)
+# Of each of QEMU's other threads. With a period as short, they go before all vCPUs.
+EMULATOR = reservation.Reservation(125, 1000, 1)
 EMULATOR_PCPU = 1
 # The whole of a pCPU. With a period as short, the kernel's server of normal tasks, whose
 # deadlines are later, has to wait.
@@ -44,29 +46,36 @@ done
 """
 
 
+def initrd(work: Path) -> Path:
+    """Make what virtual machines boot from, in a folder of its own."""
+    guest.initrd(work, _SHELL)
+    return work / 'initrd'
+
+
 class Machine:
     """A virtual machine, while the context lasts.
 
-    :param work: a folder of its own
+    It boots with the whole of the first pCPUs.
+
+    :param initrd: that :func:`initrd` has made; the console is written beside it
     :raises guest.GuestError: if it does not start, or a command fails
     """
 
-    def __init__(self, work: Path, vcpus: int) -> None:
-        self.name = work.name
-        self._work, self._count = work, vcpus
+    def __init__(self, name: str, initrd: Path, vcpus: int) -> None:
+        self.name = name
+        self._initrd, self._count = initrd, vcpus
         self._scheduler = scheduler.Scheduler()
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> 'Machine':
-        self._work.mkdir(parents=True)
-        guest.initrd(self._work, _SHELL)
         self._process = self._stack.enter_context(subprocess.Popen(
             self._command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT))
         self._stack.callback(self._process.kill)
         try:
-            self.receive()
             self._vcpus, self._others = self._threads()
+            self.reserve_whole()
+            self.receive()
         except BaseException:
             self._stack.close()
             raise
@@ -80,13 +89,24 @@ class Machine:
             'qemu-system-x86_64', '-name', f'guest={self.name},debug-threads=on',
             '-machine', 'q35', '-accel', 'tcg,thread=multi', '-cpu', 'max',
             '-smp', str(self._count), '-m', '256', '-display', 'none', '-no-reboot',
-            '-nodefaults', '-serial', f'file:{self._work / "console"}', '-serial', 'stdio',
-            '-kernel', str(cloud_kernel.image()), '-initrd', str(self._work / 'initrd'),
+            '-nodefaults', '-serial', f'file:{self._initrd.with_name(self.name)}',
+            '-serial', 'stdio',
+            '-kernel', str(cloud_kernel.image()), '-initrd', str(self._initrd),
             # The host's clock, which goes on while a vCPU waits, is the guest's.
             '-append', 'console=ttyS0 quiet panic=-1 tsc=reliable mitigations=off']
 
     def _threads(self) -> tuple[list[int], list[int]]:
-        """Return the threads of the vCPUs in their order, and QEMU's others."""
+        """Wait for the threads of the vCPUs; return them in order, and QEMU's others."""
+        end = time.monotonic() + _PATIENCE_S
+        while True:
+            vcpus, others = self._threads_now()
+            if len(vcpus) == self._count:
+                return [vcpus[number] for number in sorted(vcpus)], others
+            if self._process.poll() is not None or time.monotonic() > end:
+                raise guest.GuestError(f'QEMU does not start {self.name}.')
+            time.sleep(0.02)
+
+    def _threads_now(self) -> tuple[dict[int, int], list[int]]:
         vcpus, others = {}, []
         for task in Path(f'/proc/{self._process.pid}/task').iterdir():
             found = re.fullmatch(r'CPU (\d+)/TCG', self._scheduler.name(int(task.name)))
@@ -94,7 +114,13 @@ class Machine:
                 vcpus[int(found[1])] = int(task.name)
             else:
                 others.append(int(task.name))
-        return [vcpus[number] for number in sorted(vcpus)], others
+        return vcpus, others
+
+    def reserve_whole(self) -> reservation.Reservation:
+        """Give the vCPUs the whole of the first pCPUs; return that as a reservation."""
+        whole = dataclasses.replace(WHOLE, vcpus=self._count)
+        self.reserve(whole, range(self._count))
+        return whole
 
     def reserve(self, wanted: reservation.Reservation, pcpus: Sequence[int]) -> None:
         """Give the vCPUs a reservation, and QEMU's other threads theirs.

@@ -49,9 +49,9 @@ class Case:
                                     * self.analysed.period_us))
 
     @property
-    def half(self) -> reservation.Reservation:
-        """The reservation of half that bandwidth."""
-        return self._with(self.by_utilisation.runtime_us // 2)
+    def third(self) -> reservation.Reservation:
+        """The reservation of a third of that bandwidth."""
+        return self._with(self.by_utilisation.runtime_us // 3)
 
     def _with(self, runtime_us: int) -> reservation.Reservation:
         return dataclasses.replace(self.analysed, runtime_us=runtime_us)

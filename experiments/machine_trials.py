@@ -29,8 +29,10 @@ LEAD_S, LATE_S = 2.0, 0.2
 HOGS = (('fifo', '50'), ('other', '0'))
 # Of a job that measures the speed.
 _BLOCKS = 10_000_000
-# What the host may take meanwhile.
-_SPEED_SHORT_US = 10_000
+_JOBS = '/out/jobs'
+_SPEED_S = 4
+# What the host may take in any second meanwhile.
+_SPEED_SHORT_US = 20_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,9 +78,13 @@ class Load:
 
     def command(self, seconds: int) -> str:
         """Return what runs the set in the guest."""
-        return f'exp pinned /tmp/jobs {seconds * 1000} 1 ' + ' '.join(
+        return _command(seconds, [
             f'{vcpu},{self.speed.blocks(task.wcet_us)},{task.period_us}'
-            for task, vcpu in zip(self.case.tasks, self.case.assignment.vcpu, strict=True))
+            for task, vcpu in zip(self.case.tasks, self.case.assignment.vcpu, strict=True)])
+
+
+def _command(seconds: int, tasks: Sequence[str]) -> str:
+    return f'exp pinned {_JOBS} {seconds * 1000} 1 {" ".join(tasks)}'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,6 +95,7 @@ class Outcome:
     :ivar short_us: by which its worst vCPU had less than the analysis takes for granted
     :ivar void: whether that is more than the kernel's accounting may be wrong
     :ivar stolen_us: what this machine's own hypervisor took of its pCPUs
+    :ivar to_bound: the largest response time over what bounds it with the least reservation
     """
 
     load: Load
@@ -113,20 +120,26 @@ class Outcome:
         return self.load.case.certain_misses(
             self.load.reservation, self.seconds, self.load.speed.ratio)
 
+    @property
+    def released(self) -> int:
+        """How many jobs had their deadline within the run."""
+        return sum(self.seconds * 1_000_000 // task.period_us for task in self.load.case.tasks)
+
     def row(self) -> list[object]:
         """Return the row of the table."""
         case, held = self.load.case, self.load.reservation
         return [
             len(case.vcpus), self.beside, case.index, len(case.tasks),
             float(sum(map(case.utilisation, case.vcpus))), self.load.held,
-            held.runtime_us, held.period_us, int(self.void), self.short_us,
-            self.stolen_us, self.predicted, self.certain, self.jobs.normalised.size,
-            self.jobs.missed, self.jobs.worst, self.to_bound]
+            held.runtime_us, held.period_us, case.late_us, int(self.void), self.short_us,
+            self.stolen_us, self.predicted, self.certain, self.released,
+            self.jobs.missed, self.jobs.worst,
+            self.to_bound if self.load.held == 'analysed' else '']
 
 
 HEADER = ['vcpus', 'other_guests', 'set', 'tasks', 'utilisation', 'reservation', 'runtime_us',
-          'period_us', 'void', 'short_us', 'stolen_us', 'misses_predicted', 'misses_certain',
-          'jobs', 'missed', 'worst', 'worst_to_bound']
+          'period_us', 'late_us', 'void', 'short_us', 'stolen_us', 'misses_predicted',
+          'misses_certain', 'jobs', 'missed', 'worst', 'worst_to_bound']
 
 
 class Bench:
@@ -134,7 +147,7 @@ class Bench:
 
     :param work: a folder for programs
     :param seconds: of each run
-    :param tick_us: by which the accounting of the kernel may be late
+    :param tick_us: by which the kernel's accounting of a thread may be late
     """
 
     def __init__(self, work: Path, seconds: int, tick_us: int) -> None:
@@ -143,22 +156,23 @@ class Bench:
         build.compile_program('hog', self._hog, lambda name, command: subprocess.run(
             command, check=True))
 
-    def speed(self, measured: machine.Machine, vcpus: int) -> Speed:
+    def speed(self, measured: machine.Machine) -> Speed:
         """Measure how fast a guest works.
 
         :raises guest.GuestError: if it never had its pCPUs for itself
         """
-        whole = dataclasses.replace(machine.WHOLE, vcpus=vcpus)
-        measured.reserve(whole, range(vcpus))
+        whole = measured.reserve_whole()
         for _ in range(TRIES):
             responses = []
             short_us = 0
             for blocks, period_us in ((1, 10_000), (_BLOCKS, 100_000)):
                 with self._hogs(()):
-                    got, data = self._watched([(measured, range(
-                        vcpus), f'exp pinned /tmp/jobs {self._seconds * 1000} 1 '
-                        f'0,{blocks},{period_us}')])
-                short_us = max(short_us, self._short_us(got[measured.name], whole, 0))
+                    got, data = self._watched([(
+                        measured, range(whole.vcpus),
+                        _command(_SPEED_S, [f'0,{blocks},{period_us}']))], _SPEED_S)
+                # The last pCPU is QEMU's, too.
+                short_us = max(short_us, self._short_us(
+                    {0: got[measured.name][0]}, whole, 0))
                 responses.append(tasksets.read(data[0])[:, 2] / 1000)
             idle, busy = responses
             found = Speed(float(idle.max()), 1000 * float(busy.min()) / _BLOCKS,
@@ -183,21 +197,22 @@ class Bench:
         stolen = sum(map(supplied.stolen_us, pcpus))
         with self._hogs(pcpus):
             got, data = self._watched([
-                (load.machine, load.pcpus, load.command(self._seconds)) for load in loads])
+                (load.machine, load.pcpus, load.command(self._seconds)) for load in loads],
+                self._seconds)
         stolen = sum(map(supplied.stolen_us, pcpus)) - stolen
         return [self._judged(load, len(loads) - 1, got[load.machine.name], stolen, jobs)
                 for load, jobs in zip(loads, map(tasksets.read, data), strict=True)]
 
-    def _watched(self, runs: Sequence[tuple[machine.Machine, Sequence[int], str]]
-                 ) -> tuple[dict[str, dict[int, supply.Supply]], list[bytes]]:
+    def _watched(self, runs: Sequence[tuple[machine.Machine, Sequence[int], str]],
+                 seconds: int) -> tuple[dict[str, dict[int, supply.Supply]], list[bytes]]:
         """Run commands in guests; return what these had meanwhile, and files of jobs."""
         for each, _, command in runs:
             each.send(command)
         time.sleep(LEAD_S - LATE_S)
-        got = supply.watch([each.scheduled(pcpus) for each, pcpus, _ in runs], self._seconds)
+        got = supply.watch([each.scheduled(pcpus) for each, pcpus, _ in runs], seconds)
         for each, _, _ in runs:
             each.receive()
-        return got, [base64.b64decode(each.run('base64 /tmp/jobs')) for each, _, _ in runs]
+        return got, [base64.b64decode(each.run(f'base64 {_JOBS}')) for each, _, _ in runs]
 
     def _short_us(self, got: dict[int, supply.Supply], held: reservation.Reservation,
                   late_us: int) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 import tempfile
 
 from experiments import guest
+from experiments import machine
 from experiments import machine_cases
 from experiments import output
 from experiments.machine import Machine
@@ -28,10 +29,10 @@ from nova_rt.virt.deadline import granularity
 SECONDS = 10
 PERIODS_US = (100_000, 80_000)
 # Their number, and the utilisations of the first and the last.
-ALONE = (6, (0.15, 0.5))
+ALONE = (5, (0.15, 0.5))
 BESIDE = (3, (0.15, 0.25))
 TWO_VCPUS = (2, (0.5, 0.8))
-LEVELS = ('analysed', 'utilisation', 'half')
+LEVELS = ('analysed', 'utilisation', 'third')
 
 
 def run(folder: output.Folder, quick: bool = False) -> list[Outcome]:
@@ -43,12 +44,19 @@ def run(folder: output.Folder, quick: bool = False) -> list[Outcome]:
     clock = output.Clock()
     outcomes = []
     with tempfile.TemporaryDirectory() as folder_name, rt_sysctl.admission_off():
-        for each in _outcomes(Path(folder_name), quick):
-            clock.say(_line(each))
-            outcomes.append(each)
-    folder.table('machines', HEADER, (each.row() for each in outcomes))
+        try:
+            for each in _outcomes(Path(folder_name), quick):
+                clock.say(_line(each))
+                outcomes.append(each)
+        finally:
+            folder.table(name(), HEADER, (each.row() for each in outcomes))
     _say(outcomes)
     return outcomes
+
+
+def name() -> str:
+    """Return what the results are called: by what ends turns here."""
+    return 'machines-timer' if granularity.is_exact() else 'machines-tick'
 
 
 def _check() -> None:
@@ -60,24 +68,25 @@ def _check() -> None:
 
 def _outcomes(work: Path, quick: bool) -> Iterator[Outcome]:
     tick_us = 0 if granularity.is_exact() else granularity.tick_us()
-    bench = Bench(work, 4 if quick else SECONDS, tick_us)
-    with Machine(work / 'first', 1) as first:
-        speed = bench.speed(first, 1)
+    bench = Bench(work, 4 if quick else SECONDS, granularity.tick_us())
+    initrd = machine.initrd(work)
+    with Machine('first', initrd, 1) as first:
+        speed = bench.speed(first)
         alone = cases(ALONE, 1, PERIODS_US[0], tick_us, servers=1)
         for case in alone[2:3] if quick else alone:
             for level in LEVELS:
                 yield from _until_valid(bench, [_load(first, speed, case, level)])
         if quick:
             return
-        with Machine(work / 'second', 1) as second:
-            speeds = (speed, bench.speed(second, 1))
+        with Machine('second', initrd, 1) as second:
+            speeds = (speed, bench.speed(second))
             for pair in zip(*(cases(BESIDE, 1, period_us, tick_us, servers=2)
                               for period_us in PERIODS_US), strict=True):
                 yield from _until_valid(bench, [
                     _load(*each, LEVELS[0]) for each in zip(
                         (first, second), speeds, pair, strict=True)])
-    with Machine(work / 'wide', 2) as wide:
-        speed = bench.speed(wide, 2)
+    with Machine('wide', initrd, 2) as wide:
+        speed = bench.speed(wide)
         for case in cases(TWO_VCPUS, 2, PERIODS_US[0], tick_us, servers=2):
             for level in LEVELS:
                 yield from _until_valid(bench, [_load(wide, speed, case, level)])
@@ -94,10 +103,10 @@ def cases(which: tuple[int, tuple[float, float]], vcpus: int, period_us: int, ti
                                late_us=(servers + 2) * tick_us, seed=period_us + servers)
 
 
-def _load(machine: Machine, speed: Speed, case: Case, level: str) -> Load:
-    return Load(machine, speed, case, level, {
+def _load(runs: Machine, speed: Speed, case: Case, level: str) -> Load:
+    return Load(runs, speed, case, level, {
         'analysed': case.analysed, 'utilisation': case.by_utilisation,
-        'half': case.half}[level])
+        'third': case.third}[level])
 
 
 def _until_valid(bench: Bench, loads: list[Load]) -> Iterator[Outcome]:
@@ -112,7 +121,7 @@ def _line(outcome: Outcome) -> str:
             f'{load.reservation.runtime_us}/{load.reservation.period_us}: {void}'
             f'{outcome.short_us} µs short, {outcome.stolen_us} µs stolen; predicted '
             f'{outcome.predicted} ({outcome.certain}), missed {jobs.missed} of '
-            f'{jobs.normalised.size}, worst {jobs.worst:.3f}, to bound {outcome.to_bound:.3f}')
+            f'{outcome.released}, worst {jobs.worst:.3f}, to bound {outcome.to_bound:.3f}')
 
 
 def _say(outcomes: list[Outcome]) -> None:

@@ -11,13 +11,13 @@ from nova_rt.model.plots import style
 
 TITLES = {(1, 0): 'one vCPU', (1, 1): 'beside another guest', (2, 0): 'two vCPUs'}
 LABELS = {'analysed': 'as analysed', 'utilisation': 'their utilisation',
-          'half': 'half of it'}
+          'third': 'a third of it'}
 
 
 def draw(folder: output.Folder, outcomes: Sequence[Outcome]) -> None:
     """Draw what each valid run's latest job was, by set and reservation."""
     with style.look():
-        folder.picture('machines', _figure([each for each in outcomes if not each.void]))
+        folder.picture(machines.name(), _figure([each for each in outcomes if not each.void]))
 
 
 def _figure(valid: Sequence[Outcome]) -> Any:

@@ -34,9 +34,9 @@ def test_the_analysis_says_yes_to_what_it_chose_and_to_nothing_less():
             case.bounds_us, case.tasks, strict=True))
 
 
-def test_misses_are_certain_with_half_of_it_even_if_jobs_are_short():
+def test_misses_are_certain_with_a_third_of_it_even_if_jobs_are_short():
     for case in every_case():
-        assert case.certain_misses(case.half, machines.SECONDS, Fraction(4, 5)) > 0
+        assert case.certain_misses(case.third, machines.SECONDS, Fraction(1, 2)) > 0
         assert case.certain_misses(case.by_utilisation, machines.SECONDS, Fraction(1)) == 0
 
 
@@ -49,7 +49,7 @@ def test_two_guests_fit_on_a_pcpu_beside_the_kernels_own_server():
 
 def test_what_lacks_a_second_is_at_least_so_many_jobs():
     case = machine_cases.case(0, [tasks_.Task(100_000, 400_000)], 1, 100_000, 0)
-    held = case.half
+    held = case.third
     # 25 jobs of 100 ms in 10 s.
     lacking_us = 2_500_000 - held.runtime_us * 101
     assert case.certain_misses(held, 10, Fraction(1)) == -(-lacking_us // 100_000)
