@@ -11,7 +11,6 @@ time for QEMU.
 
 from collections.abc import Sequence
 import contextlib
-import dataclasses
 from pathlib import Path
 import re
 import subprocess
@@ -29,12 +28,14 @@ from nova_rt.virt.deadline import scheduler
 from nova_rt.virt.deadline import threads
 from stack import machines
 
-# Of each of QEMU's other threads. With a period as short, they go before all vCPUs.
-EMULATOR = reservation.Reservation(125, 1000, 1)
+# Of each of QEMU's other threads. The period is shorter than those of vCPUs, so that they
+# go first; the runtime is at least a tick, which may be what ends a turn.
+EMULATOR = reservation.Reservation(4000, 20_000, 1)
 EMULATOR_PCPU = 1
-# The whole of a pCPU. With a period as short, the kernel's server of normal tasks, whose
-# deadlines are later, has to wait.
+# The whole of a pCPU, and half of one. With a period as short, the kernel's server of normal
+# tasks, whose deadlines are later, has to wait.
 WHOLE = reservation.Reservation(2000, 2000, 1)
+HALF = reservation.Reservation(1000, 2000, 1)
 _PATIENCE_S = 120
 _SHELL = """\
 exec 3<>/dev/ttyS1
@@ -55,15 +56,15 @@ def initrd(work: Path) -> Path:
 class Machine:
     """A virtual machine, while the context lasts.
 
-    It boots with the whole of the first pCPUs.
+    It boots with the whole of the first pCPU.
 
     :param initrd: that :func:`initrd` has made; the console is written beside it
     :raises guest.GuestError: if it does not start, or a command fails
     """
 
     def __init__(self, name: str, initrd: Path, vcpus: int) -> None:
-        self.name = name
-        self._initrd, self._count = initrd, vcpus
+        self.name, self.vcpus = name, range(vcpus)
+        self._initrd = initrd
         self._scheduler = scheduler.Scheduler()
         self._stack = contextlib.ExitStack()
 
@@ -73,7 +74,7 @@ class Machine:
             stderr=subprocess.STDOUT))
         self._stack.callback(self._process.kill)
         try:
-            self._vcpus, self._others = self._threads()
+            self._threads, self._others = self._started()
             self.reserve_whole()
             self.receive()
         except BaseException:
@@ -88,19 +89,19 @@ class Machine:
         return [
             'qemu-system-x86_64', '-name', f'guest={self.name},debug-threads=on',
             '-machine', 'q35', '-accel', 'tcg,thread=multi', '-cpu', 'max',
-            '-smp', str(self._count), '-m', '256', '-display', 'none', '-no-reboot',
+            '-smp', str(len(self.vcpus)), '-m', '256', '-display', 'none', '-no-reboot',
             '-nodefaults', '-serial', f'file:{self._initrd.with_name(self.name)}',
             '-serial', 'stdio',
             '-kernel', str(cloud_kernel.image()), '-initrd', str(self._initrd),
             # The host's clock, which goes on while a vCPU waits, is the guest's.
             '-append', 'console=ttyS0 quiet panic=-1 tsc=reliable mitigations=off']
 
-    def _threads(self) -> tuple[list[int], list[int]]:
+    def _started(self) -> tuple[list[int], list[int]]:
         """Wait for the threads of the vCPUs; return them in order, and QEMU's others."""
         end = time.monotonic() + _PATIENCE_S
         while True:
             vcpus, others = self._threads_now()
-            if len(vcpus) == self._count:
+            if len(vcpus) == len(self.vcpus):
                 return [vcpus[number] for number in sorted(vcpus)], others
             if self._process.poll() is not None or time.monotonic() > end:
                 raise guest.GuestError(f'QEMU does not start {self.name}.')
@@ -116,26 +117,32 @@ class Machine:
                 others.append(int(task.name))
         return vcpus, others
 
-    def reserve_whole(self) -> reservation.Reservation:
-        """Give the vCPUs the whole of the first pCPUs; return that as a reservation."""
-        whole = dataclasses.replace(WHOLE, vcpus=self._count)
-        self.reserve(whole, range(self._count))
-        return whole
-
-    def reserve(self, wanted: reservation.Reservation, pcpus: Sequence[int]) -> None:
-        """Give the vCPUs a reservation, and QEMU's other threads theirs.
+    def reserve_whole(self) -> None:
+        """Give the first vCPU a pCPU, and others half of theirs: someone must watch.
 
         :raises errors.RefusalError: if the kernel refuses
         """
+        self._apply([
+            setting for vcpu, thread in enumerate(self._threads)
+            for setting in threads.wanted([thread], ledger.Holding(
+                HALF if vcpu else WHOLE, (vcpu,)))])
+
+    def reserve(self, wanted: reservation.Reservation, pcpus: Sequence[int]) -> None:
+        """Give the vCPUs a reservation.
+
+        :raises errors.RefusalError: if the kernel refuses
+        """
+        self._apply(threads.wanted(self._threads, ledger.Holding(wanted, tuple(pcpus))))
+
+    def _apply(self, vcpus: Sequence[threads.Setting]) -> None:
         emulator = attributes.of_reservation(EMULATOR)
         threads.apply(self._scheduler, [
             *(threads.Setting(thread, frozenset({EMULATOR_PCPU}), emulator)
-              for thread in self._others),
-            *threads.wanted(self._vcpus, ledger.Holding(wanted, tuple(pcpus)))])
+              for thread in self._others), *vcpus])
 
     def scheduled(self, pcpus: Sequence[int]) -> machines.Machine:
         """Return the vCPUs as the kernel schedules them, each on its pCPU."""
-        return machines.Machine(self.name, {}, dict(zip(pcpus, self._vcpus, strict=True)))
+        return machines.Machine(self.name, {}, dict(zip(pcpus, self._threads, strict=True)))
 
     def run(self, command: str) -> str:
         """Return what a command in the guest prints."""
