@@ -66,11 +66,11 @@ test-fresh:  ## run the demo on a fresh Debian 13 (FULL=1: and 12) (root)
 test-kernel:  ## test our kernel and the stock one in QEMU
 	@kernel/test
 
-test-experiments:  ## run small versions of the papers' experiments, in QEMU
+test-experiments:  ## run small versions of the experiments in virtual time
 	@PYTHON=$(PYTHON) tools/prepare
 	@tools/stage experiments
 
-experiments:  ## run one of the papers' experiments (NAME=queueing, ...)
+experiments:  ## run one of the experiments (NAME=queueing, ...)
 	@PYTHON=$(PYTHON) tools/prepare
 	@tools/stage -q experiment $(or $(NAME),--help)
 

@@ -30,9 +30,9 @@ def test_a_set_in_a_guest_does_what_its_analysis_says(tmp_path):
     if set(by_level) != set(machines.LEVELS):
         pytest.skip('this machine did not give a reservation that it had promised')
     analysed, third = by_level['analysed'], by_level['third']
-    assert (analysed.predicted, third.predicted) == ('none', 'some')
+    assert analysed.predicted == 'none' != third.predicted
     assert not analysed.jobs.missed
     assert analysed.to_bound <= 1
-    assert third.jobs.missed >= third.certain > 0
+    assert third.jobs.missed >= third.certain
     assert len((tmp_path / f'{machines.name()}.csv').read_text().splitlines()) == 1 + len(outcomes)
     assert (tmp_path / f'{machines.name()}.svg').exists()
