@@ -74,8 +74,7 @@ def _outcomes(work: Path, quick: bool) -> Iterator[Outcome]:
         speed = bench.speed(first)
         alone = cases(ALONE, 1, PERIODS_US[0], tick_us, servers=1)
         for case in alone[2:3] if quick else alone:
-            for level in LEVELS:
-                yield from _until_valid(bench, [_load(first, speed, case, level)])
+            yield from _by_level(bench, first, speed, case)
         if quick:
             return
         with Machine('second', initrd, 1) as second:
@@ -88,8 +87,12 @@ def _outcomes(work: Path, quick: bool) -> Iterator[Outcome]:
     with Machine('wide', initrd, 2) as wide:
         speed = bench.speed(wide)
         for case in cases(TWO_VCPUS, 2, PERIODS_US[0], tick_us, servers=2):
-            for level in LEVELS:
-                yield from _until_valid(bench, [_load(wide, speed, case, level)])
+            yield from _by_level(bench, wide, speed, case)
+
+
+def _by_level(bench: Bench, runs: Machine, speed: Speed, case: Case) -> Iterator[Outcome]:
+    for level in LEVELS:
+        yield from _until_valid(bench, [_load(runs, speed, case, level)])
 
 
 def cases(which: tuple[int, tuple[float, float]], vcpus: int, period_us: int, tick_us: int,

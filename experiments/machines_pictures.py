@@ -23,7 +23,7 @@ def draw(folder: output.Folder, outcomes: Sequence[Outcome]) -> None:
 def _figure(valid: Sequence[Outcome]) -> Any:
     groups = {key: found for key in TITLES if (found := [
         each for each in valid if (len(each.load.case.vcpus), each.beside) == key])}
-    drawn, axes = style.canvas(1, max(1, len(groups)), 10, 4.2)
+    drawn, axes = style.canvas(1, max(1, len(groups)), 10, 4.2, sharey=True)
     for axis, (key, outcomes) in zip(
             axes if len(groups) > 1 else [axes], groups.items(), strict=False):
         for number, level in enumerate(machines.LEVELS):

@@ -36,7 +36,7 @@ def test_the_analysis_says_yes_to_what_it_chose_and_to_nothing_less():
 
 def test_misses_are_certain_with_a_third_of_it_even_if_jobs_are_short():
     for case in every_case():
-        assert case.certain_misses(case.third, machines.SECONDS, Fraction(1, 2)) > 0
+        assert case.certain_misses(case.third, machines.SECONDS, Fraction(9, 20)) > 0
         assert case.certain_misses(case.by_utilisation, machines.SECONDS, Fraction(1)) == 0
 
 
@@ -59,6 +59,15 @@ def test_work_is_as_long_as_the_execution_time_at_worst():
     speed = machine_trials.Speed(wake_us=500, least_us=0.8, longest_us=1.0)
     assert speed.blocks(10_500) == 10_000_000
     assert speed.ratio == Fraction(4, 5)
+
+
+def test_a_pcpu_that_was_never_slow_is_taken_to_be_half_as_fast():
+    idle_us = np.array([500.0, 1000.0])
+    speed = machine_trials.speed_of(idle_us, np.array([1.0, 1.2]) / 1000)
+    assert (speed.wake_us, speed.least_us) == pytest.approx((1100, 1.0))
+    assert speed.longest_us == pytest.approx(2.2)
+    slow = machine_trials.speed_of(idle_us, np.array([1.0, 3.0]) / 1000)
+    assert slow.longest_us == pytest.approx(3.3)
 
 
 def supplied_as(pattern, step_ms=5, seconds=3):
