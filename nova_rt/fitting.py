@@ -158,6 +158,30 @@ def place(host: shares.HostShares, wanted: reservation.Reservation,
     return tuple(POLICIES[policy](left, wanted, host))
 
 
+def fill(host: shares.HostShares, wanted: reservation.Reservation,
+         policy: str, most: int) -> tuple[shares.HostShares, int]:
+    """Place a reservation again and again, as long as it fits or up to a number.
+
+    :returns: the host then, and how many there are
+    """
+    for count in range(most):
+        try:
+            host = host.add(wanted, place(host, wanted, policy))
+        except NoRoomError:
+            return host, count
+    return host, most
+
+
+def count(host: shares.HostShares, wanted: reservation.Reservation,
+          policy: str, most: int) -> int:
+    """Return how many more such reservations a host takes, up to a number."""
+    if wanted.vcpus > 1 or host.occupancy is shares.Occupancy.EVERY:
+        return fill(host, wanted, policy, most)[1]
+    # All policies come to the same, as each takes one pCPU: no need to try.
+    return min(most, sum(max(0, free) // wanted.bandwidth for free, capacity
+                         in zip(host.left, host.capacity, strict=True) if capacity))
+
+
 def shortfall(host: shares.HostShares,
               wanted: reservation.Reservation) -> NoRoomError | None:
     """Return what a host is short of for a reservation, None if it fits.

@@ -22,6 +22,7 @@ class Host:
     :ivar reported: its bandwidth, as it last reported; None if it offers none
     :ivar left: by resource class, what Placement may still allocate
     :ivar kind: the kind of server that it runs, None if it does not say
+    :ivar policy: its placement policy
     """
 
     name: str
@@ -29,6 +30,7 @@ class Host:
     reported: shares.HostShares | None
     left: Mapping[str, int]
     kind: kinds.Kind | None = None
+    policy: str = fitting.DEFAULT
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,10 +58,36 @@ def explain(hosts: Iterable[Host], wanted: reservation.Reservation | None,
     :param kind: of the server, and why; None if any kind will do
     """
     for host in hosts:
-        shortfalls = (_of_kind(host, kind) if wanted is not None else []) or list(
-            _of_host(host, wanted, needs))
-        yield from shortfalls or [Shortfall(
+        yield from of_host(host, wanted, needs, kind) or [Shortfall(
             host.name, '', '', '', '', 'The server fits now.')]
+
+
+def of_host(host: Host, wanted: reservation.Reservation | None,
+            needs: Mapping[str, int],
+            kind: kinds.Choice | None = None) -> list[Shortfall]:
+    """Return what is missing on one host, nothing if the server fits now."""
+    wrong_kind = _of_kind(host, kind) if wanted is not None else []
+    return wrong_kind or list(_of_host(host, wanted, needs))
+
+
+def room(host: Host, wanted: reservation.Reservation | None,
+         needs: Mapping[str, int],
+         kind: kinds.Choice | None = None) -> tuple[int, str]:
+    """Return how many such servers fit a host, and a sentence on why no more.
+
+    What filter, claim and Placement would decide for one after the other.
+    """
+    for missing in of_host(host, wanted, needs, kind):
+        return 0, f'{missing.what}: {missing.sentence}' if missing.what else missing.sentence
+    fitting_by_class = {name: host.left.get(name, 0) // needed
+                        for name, needed in needs.items() if needed}
+    scarcest = min(fitting_by_class, key=fitting_by_class.__getitem__)
+    most = fitting_by_class[scarcest]
+    if wanted is not None and host.reported is not None:
+        count = fitting.count(host.reported, wanted, host.policy, most)
+        if count < most:
+            return count, 'The pCPUs have too little bandwidth left for another.'
+    return most, f'{scarcest}: Placement has too little left to allocate.'
 
 
 def _of_kind(host: Host, kind: kinds.Choice | None) -> list[Shortfall]:

@@ -14,43 +14,23 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.compute import power_state
-from nova.compute import task_states
 from nova.compute import vm_states
 
 from nova_rt import allocations
 from nova_rt import drifts
-from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
 from nova_rt.instance import moves
-
-# The states in which a migration that is not over says where a server is, as
-# nova.compute.resource_tracker has them.
-_MOVING = task_states.resizing_states + task_states.rebuild_states
+from nova_rt.instance import residents
 
 
 def servers_on(context: nova_context.RequestContext,
                here: moves.Place) -> list[drifts.Server]:
     """Return the servers that concern a host, as Nova has them."""
-    instances = {
-        instance.uuid: instance
-        for instance in objects.InstanceList.get_by_host_and_node(
-            context, *here, expected_attrs=list(moves.ATTRIBUTES))}
-    servers = {uuid: settled(instance)
-               for uuid, instance in instances.items()}
-    for migration in objects.MigrationList.get_in_progress_and_error(
-            context, *here):
-        instance = instances.get(migration.instance_uuid) or _instance(
-            context, migration.instance_uuid)
-        if instance and _is_moved_by(instance, migration):
-            servers[instance.uuid] = moving(instance, migration, here)
-    for instance, holding in moves.coming_back(context, here):
-        servers[instance.uuid] = drifts.Server(
-            instance.uuid, holdings=_present(holding))
-    return list(servers.values())
+    return [_server(resident, here) for resident in residents.on(context, here)]
 
 
 def placement_of(context: nova_context.RequestContext,
@@ -78,21 +58,28 @@ def placement_of(context: nova_context.RequestContext,
                             frozenset(orphans), frozenset(unknown))
 
 
+def _server(resident: residents.Resident, here: moves.Place) -> drifts.Server:
+    instance = resident.instance
+    if resident.returns:
+        return drifts.Server(instance.uuid, holdings=resident.holdings)
+    if resident.migration is not None:
+        return moving(instance, resident.migration, here)
+    return settled(instance)
+
+
 def settled(instance: objects.Instance) -> drifts.Server:
     """Return what follows from a server that is on the host and not moved."""
     wanted = _wanted(instance.flavor)
     holding = holdings.holding_of(instance)
     idle = instance.task_state is None
-    if vm_states.allow_resource_removal(
-            vm_state=instance.vm_state, task_state=instance.task_state):
-        # It has gone, though what removed it died before it said so.
+    if residents.is_gone(instance):
         return drifts.Server(
             instance.uuid,
             allocations={instance.uuid: 0} if idle else None)
     builds = instance.vm_state == vm_states.BUILDING
     share = holding.reservation.share if holding else 0
     return drifts.Server(
-        instance.uuid, wanted, _present(in_place.occupied_by(instance)),
+        instance.uuid, wanted, residents.held(instance),
         runs=holding if _runs(instance) else None,
         lacks_claim=bool(wanted and not holding and idle and not builds),
         allocations={instance.uuid: share} if idle and not builds else None,
@@ -102,10 +89,10 @@ def settled(instance: objects.Instance) -> drifts.Server:
 def moving(instance: objects.Instance, migration: objects.Migration,
            here: moves.Place) -> drifts.Server:
     """Return what follows from a server that moves from or to the host."""
-    own, move = moves.sides(instance, migration, here)
     runs_here = (instance.host, instance.node) == here and _runs(instance)
     return drifts.Server(
-        instance.uuid, _wanted(instance.flavor), _present(own, move),
+        instance.uuid, _wanted(instance.flavor),
+        residents.held_by_moving(instance, migration, here),
         runs=holdings.holding_of(instance) if runs_here else None,
         allocations=dict(_allocations(instance, migration, here))
         if instance.task_state is None else None)
@@ -133,22 +120,13 @@ def _allocations(instance: objects.Instance, migration: objects.Migration,
             yield consumer, wanted.share if wanted else 0
 
 
-def _is_moved_by(instance: objects.Instance,
-                 migration: objects.Migration) -> bool:
-    move = instance.migration_context
-    return move is not None and move.migration_id == migration.id and (
-        instance.vm_state == vm_states.RESIZED
-        or (instance.vm_state in (vm_states.ACTIVE, vm_states.STOPPED)
-            and instance.task_state in _MOVING))
-
-
 def _is_entitled(context: nova_context.RequestContext, consumer: str,
                  here: moves.Place) -> bool | None:
     """Return whether a consumer may have an allocation here; None: unknown.
 
     It is no server that Nova says is here or moves from or to here.
     """
-    instance = _instance(context.elevated(read_deleted='yes'), consumer)
+    instance = residents.find(context.elevated(read_deleted='yes'), consumer)
     if instance is not None:
         if instance.deleted:
             return False
@@ -161,18 +139,9 @@ def _is_entitled(context: nova_context.RequestContext, consumer: str,
     except exception.MigrationNotFound:
         return None
     # Its status alone says little: that of one whose nova-compute died stays.
-    instance = _instance(context, migration.instance_uuid)
+    instance = residents.find(context, migration.instance_uuid)
     return instance is not None and (
-        instance.task_state is not None or _is_moved_by(instance, migration))
-
-
-def _instance(context: nova_context.RequestContext,
-              uuid: str) -> objects.Instance | None:
-    try:
-        return objects.Instance.get_by_uuid(
-            context, uuid, list(moves.ATTRIBUTES))
-    except exception.InstanceNotFound:
-        return None
+        instance.task_state is not None or residents.is_moved_by(instance, migration))
 
 
 def _wanted(flavor: objects.Flavor | None) -> reservation.Reservation | None:
@@ -192,7 +161,3 @@ def _is_silent(flavor: objects.Flavor,
                wanted: reservation.Reservation | None) -> bool:
     return wanted is not None and (
         flavor.extra_specs.get(shares.EXTRA_SPEC) != str(wanted.share))
-
-
-def _present(*held: ledger.Holding | None) -> tuple[ledger.Holding, ...]:
-    return tuple(holding for holding in held if holding is not None)

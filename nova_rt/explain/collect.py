@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Mapping
 import dataclasses
 
 from nova import context as nova_context
 from nova import objects
-from nova import servicegroup
 from nova.scheduler import utils
 
 from nova_rt import allocations
@@ -19,6 +19,7 @@ from nova_rt.filters import host_view
 from nova_rt.filters import server_kind
 from nova_rt.instance import flavors
 from nova_rt.instance import request_specs
+from nova_rt.view import nodes
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,33 +63,24 @@ def request_of(context: nova_context.RequestContext, server: str) -> Request:
     return Request(request_specs.reservation_of(spec), needs, fault, kind)
 
 
+def request_for(flavor: objects.Flavor, hints: Mapping[str, object]) -> Request:
+    """Return what a new server of this flavor, with these hints, would ask for.
+
+    :raises InvalidReservationError: if its reservation is invalid
+    """
+    whole = flavors.with_hints(flavor, hints)
+    return Request(flavors.reservation_of(whole),
+                   utils.resources_from_flavor_and_bfv(whole, False), '',
+                   kinds.chosen(flavor.extra_specs, {}))
+
+
 def hosts(context: nova_context.RequestContext) -> Iterator[shortfalls.Host]:
-    """Yield all compute nodes of all cells, by name."""
+    """Yield all compute nodes of all cells that answer, by name."""
     placement = allocations.PlacementClient(context)
-    by_cell = nova_context.scatter_gather_skip_cell0(context, _nodes)
-    nodes = [node for nodes in by_cell.values() if isinstance(nodes, list)
-             for node in nodes]
-    for node, trouble in sorted(nodes, key=lambda pair: pair[0].host):
-        yield shortfalls.Host(node.host, trouble, host_view.reported_by(node),
-                              placement.left(node.uuid), host_view.kind_of(node))
-
-
-def _nodes(context: nova_context.RequestContext,
-           ) -> list[tuple[objects.ComputeNode, str]]:
-    services = {service.host: service for service in
-                objects.ServiceList.get_by_binary(
-                    context, 'nova-compute', include_disabled=True)}
-    return [(node, _trouble(services.get(node.host)))
-            for node in objects.ComputeNodeList.get_all(context)]
-
-
-def _trouble(service: objects.Service | None) -> str:
-    if service is None:
-        return 'The host no longer has a compute service.'
-    if service.disabled:
-        reason = service.disabled_reason
-        return ('The compute service is disabled'
-                + (f' ({reason})' if reason else '') + '.')
-    if not servicegroup.API().service_is_up(service):
-        return 'The compute service is down.'
-    return ''
+    left = placement.left_by_host()
+    for each in nodes.every(context):
+        node = each.node
+        yield shortfalls.Host(
+            node.host, each.trouble, host_view.reported_by(node),
+            left.get(node.uuid) or placement.left(node.uuid), host_view.kind_of(node),
+            host_view.policy_of(node))

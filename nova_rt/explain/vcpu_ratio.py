@@ -21,6 +21,7 @@ from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.filters import host_view
 from nova_rt.instance import flavors
+from nova_rt.view import nodes
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,8 +56,8 @@ def lowest(context: nova_context.RequestContext) -> TooLow | None:
     :returns: None if every host's ratio is high enough
     """
     reservations = list(_reservations(context))
-    found = [low for node in _nodes(context) for flavor, wanted in reservations
-             if (low := _look_at(node, flavor, wanted))]
+    found = [low for node in nodes.every(context) for flavor, wanted in reservations
+             if (low := _look_at(node.node, flavor, wanted))]
     return max(found, key=lambda low: low.least, default=None)
 
 
@@ -67,14 +68,6 @@ def _reservations(context: nova_context.RequestContext,
             wanted = flavors.reservation_of(flavor)
             if wanted is not None:
                 yield flavor.name, wanted
-
-
-def _nodes(context: nova_context.RequestContext) -> Iterator[objects.ComputeNode]:
-    by_cell = nova_context.scatter_gather_skip_cell0(
-        context, objects.ComputeNodeList.get_all)
-    for nodes in by_cell.values():
-        if isinstance(nodes, objects.ComputeNodeList):
-            yield from nodes
 
 
 def _look_at(node: objects.ComputeNode, flavor: str,

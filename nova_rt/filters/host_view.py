@@ -37,8 +37,8 @@ def shares_of(host: host_manager.HostState, state: request_state.RequestState,
         counted = state.hosts[key] = request_state.CountedHost(
             reported, 0, reported_by(host))
     if counted.seen is not None and placed > counted.placed:
-        counted.seen, _ = _fill(
-            host, counted.seen, wanted, placed - counted.placed)
+        counted.seen, _ = fitting.fill(
+            counted.seen, wanted, policy_of(host), placed - counted.placed)
         counted.placed = placed
     return counted.seen
 
@@ -54,7 +54,7 @@ def room_on(host: host_manager.HostState, state: request_state.RequestState,
     if seen is None:
         return 0, fitting.NoRoomError(
             wanted.share, lambda: 'no CPU reservations are offered')
-    seen, count = _fill(host, seen, wanted, most)
+    seen, count = fitting.fill(seen, wanted, policy_of(host), most)
     return count, fitting.shortfall(seen, wanted)
 
 
@@ -78,6 +78,11 @@ def kind_of(host: host_manager.HostState | objects.ComputeNode) -> kinds.Kind | 
     return kinds.of_host((host.stats or {}).get('rt_dialect'), host.hypervisor_type)
 
 
+def policy_of(host: host_manager.HostState | objects.ComputeNode) -> str:
+    """Return the placement policy of a host."""
+    return (host.stats or {}).get('rt_placement_policy') or fitting.DEFAULT
+
+
 def shortfall(host: str, seen: shares.HostShares | None,
               wanted: reservation.Reservation) -> fitting.NoRoomError | None:
     """Return what a host is short of for a reservation, None if it fits.
@@ -97,16 +102,3 @@ def _placed_on(host: host_manager.HostState) -> int:
         return host.num_instances - int(host.stats.get('num_instances', 0))
     except ValueError:
         return 0
-
-
-def _fill(host: host_manager.HostState, seen: shares.HostShares,
-          wanted: reservation.Reservation,
-          most: int) -> tuple[shares.HostShares, int]:
-    """Place a reservation again and again, as long as it fits or up to a number."""
-    policy = host.stats.get('rt_placement_policy', fitting.DEFAULT)
-    for count in range(most):
-        try:
-            seen = seen.add(wanted, fitting.place(seen, wanted, policy))
-        except fitting.NoRoomError:
-            return seen, count
-    return seen, most

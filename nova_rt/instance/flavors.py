@@ -7,6 +7,8 @@ instance's own flavor only.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from nova import objects
 
 from nova_rt import reservation
@@ -39,7 +41,14 @@ def merged(flavor: objects.Flavor,
 
     :raises InvalidReservationError: if the result is invalid
     """
-    hints = getattr(request_spec, 'scheduler_hints', None) or {}
+    return with_hints(flavor, getattr(request_spec, 'scheduler_hints', None) or {})
+
+
+def with_hints(flavor: objects.Flavor, hints: Mapping[str, object]) -> objects.Flavor:
+    """Return the flavor with hints written over it.
+
+    :raises InvalidReservationError: if the result is invalid
+    """
     wanted = reservation.requested(flavor.extra_specs, hints, flavor.vcpus)
     # A share that was set by hand is dropped: nobody computed it.
     extra_specs = {name: value for name, value in flavor.extra_specs.items()

@@ -16,7 +16,7 @@ NOVAS = {'nova', 'oslo_log', 'oslo_messaging', 'libvirt'}
 _FLOOR = {'nova_rt', 'nova_rt.instance', 'nova_rt.allocations'}
 _PRODUCT = _FLOOR | {
     'nova_rt.signatures', 'nova_rt.virt', 'nova_rt.filters', 'nova_rt.api',
-    'nova_rt.compute', 'nova_rt.db', 'nova_rt.audit', 'nova_rt.explain',
+    'nova_rt.compute', 'nova_rt.db', 'nova_rt.audit', 'nova_rt.view', 'nova_rt.explain',
     'nova_rt.removal', 'nova_rt.model'}
 
 # By room, the rooms that it may import, itself always among them. A folder or a
@@ -33,7 +33,8 @@ ALLOWED = {
     'nova_rt.filters': _FLOOR | {'nova_rt.signatures'},
     'nova_rt.compute': _FLOOR | {'nova_rt.signatures', 'nova_rt.virt'},
     'nova_rt.audit': _FLOOR | {'nova_rt.virt'},
-    'nova_rt.explain': _FLOOR | {'nova_rt.filters'},
+    'nova_rt.view': _FLOOR | {'nova_rt.filters'},
+    'nova_rt.explain': _FLOOR | {'nova_rt.filters', 'nova_rt.view'},
     'nova_rt.removal': _FLOOR | {'nova_rt.api', 'nova_rt.db', 'nova_rt.virt'},
     'nova_rt.cmd': _PRODUCT,
     'nova_rt.testing': _PRODUCT,

@@ -76,3 +76,25 @@ def test_a_host_fits_exactly_if_the_policy_finds_pcpus(percents):
         fits = False
     assert ([shortfall.sentence for shortfall in explained(reported)]
             == ['The server fits now.']) == fits
+
+
+def room(reported, left=PLENTY, trouble=''):
+    return shortfalls.room(
+        shortfalls.Host('host1', trouble, reported, left), WANTED, NEEDS)
+
+
+def test_the_pcpus_limit_how_many_more_fit():
+    plenty = {'VCPU': 99, 'CUSTOM_RT_SHARE': 99 << 20}
+    assert room(filled(20, 20, 60, 60), plenty) == (
+        1, 'The pCPUs have too little bandwidth left for another.')
+
+
+def test_placement_limits_how_many_more_fit():
+    count, why = room(filled(), {'VCPU': 5, 'CUSTOM_RT_SHARE': 9 << 20})
+    assert (count, why) == (2, 'VCPU: Placement has too little left to allocate.')
+
+
+def test_nothing_fits_where_something_is_missing():
+    assert room(filled(), trouble='It is down.') == (0, 'It is down.')
+    assert room(filled(), {'VCPU': 1}) == (
+        0, 'CUSTOM_RT_SHARE: Placement has too little left to allocate.')

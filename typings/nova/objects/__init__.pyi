@@ -37,6 +37,8 @@ class Flavor(_Object):
     @classmethod
     def get_by_flavor_id(cls, context: nova_context.RequestContext, flavor_id: str,
                          read_deleted: str | None = ...) -> Self: ...
+    @classmethod
+    def get_by_name(cls, context: nova_context.RequestContext, name: str) -> Self: ...
 
 class ImageMetaProps(_Object):
     traits_required: list[str]
@@ -74,6 +76,7 @@ class Instance(_Object):
     id: int
     uuid: str
     name: str
+    display_name: str | None
     project_id: str
     user_id: str
     # None while it is on no host, and so is its node.
@@ -157,6 +160,7 @@ class MigrationList(_Object):
                                          node: str) -> Self: ...
 
 class ComputeNode(_Object):
+    id: int
     uuid: str
     host: str
     hypervisor_hostname: str
@@ -205,6 +209,12 @@ class CellMapping(_Object):
     uuid: str
     name: str | None
     database_connection: str
+    def is_cell0(self) -> bool: ...
+
+class HostMapping(_Object):
+    cell_mapping: CellMapping
+    @classmethod
+    def get_by_host(cls, context: nova_context.RequestContext, host: str) -> Self: ...
 
 class CellMappingList(_Object):
     def __iter__(self) -> Iterator[CellMapping]: ...

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts with what they report of their bandwidth, and who holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import dataclasses
+
+from nova import context as nova_context
+
+from nova_rt import kinds
+from nova_rt import ledger
+from nova_rt import shares
+from nova_rt.filters import host_view
+from nova_rt.instance import residents
+from nova_rt.view import nodes
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Host:
+    """A host as it last reported itself.
+
+    :ivar uuid: of its compute node
+    :ivar trouble: why Nova places no server on it, a sentence; empty if it does
+    :ivar dialect: how its kernel takes reservations; ``none`` if it takes none
+    :ivar policy: its placement policy, None if it says none
+    :ivar reported: its bandwidth, None if it offers none
+    """
+
+    uuid: str
+    name: str
+    trouble: str
+    kind: kinds.Kind | None
+    dialect: str
+    policy: str | None
+    reported: shares.HostShares | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """What a server holds on a host; a server that moves within it has two."""
+
+    server: str
+    name: str
+    project: str
+    holding: ledger.Holding
+
+
+def of_node(each: nodes.Node) -> Host:
+    """Return a host by its compute node."""
+    node = each.node
+    stats = node.stats or {}
+    return Host(node.uuid, node.host, each.trouble, host_view.kind_of(node),
+                stats.get('rt_dialect') or 'none', stats.get('rt_placement_policy'),
+                host_view.reported_by(node))
+
+
+def one(context: nova_context.RequestContext, name: str) -> tuple[Host, list[Held]]:
+    """Return a host, and all that servers hold on it, as Nova's instances say.
+
+    :param context: of an administrator
+    :raises HostMappingNotFound, ComputeHostNotFound: if there is none of that name
+    """
+    cell, node = nodes.named(context, name)
+    with nova_context.target_cell(context, cell) as there:
+        here = node.node.host, node.node.hypervisor_hostname
+        return of_node(node), sorted(
+            _held(residents.on(there, here)), key=lambda held: (held.name, held.server))
+
+
+def _held(servers: list[residents.Resident]) -> Iterator[Held]:
+    for resident in servers:
+        instance = resident.instance
+        for holding in resident.holdings:
+            yield Held(instance.uuid, instance.display_name or '',
+                       instance.project_id, holding)

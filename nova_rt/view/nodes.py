@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compute nodes of all cells, and why Nova does not use one."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova import servicegroup
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Node:
+    """A compute node.
+
+    :ivar trouble: why Nova places no server on it, a sentence; empty if it does
+    """
+
+    node: objects.ComputeNode
+    trouble: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Page:
+    """Some of the compute nodes.
+
+    :ivar unreachable: the cells whose database did not answer, by name
+    """
+
+    nodes: list[Node]
+    unreachable: list[str]
+
+
+class UnknownMarkerError(LookupError):
+    """No cell that answers has a compute node of this uuid."""
+
+
+def every(context: nova_context.RequestContext) -> list[Node]:
+    """Return the compute nodes of all cells that answer, by name."""
+    by_cell = nova_context.scatter_gather_skip_cell0(context, _of_cell)
+    return sorted((node for nodes in by_cell.values() if isinstance(nodes, list)
+                   for node in nodes), key=lambda each: each.node.host)
+
+
+def page(context: nova_context.RequestContext, limit: int,
+         marker: str | None = None) -> Page:
+    """Return compute nodes, cell by cell in the order in which they came to exist.
+
+    This reads no more of a cell than is returned, in one query for its nodes
+    and one for its services.
+
+    :param limit: how many at most
+    :param marker: the uuid of the node after which to begin
+    :raises UnknownMarkerError: if no cell has it
+    """
+    nodes: list[Node] = []
+    unreachable = []
+    for cell in objects.CellMappingList.get_all(context):
+        if cell.is_cell0() or len(nodes) == limit:
+            continue
+        found = nova_context.scatter_gather_cells(
+            context, [cell], nova_context.CELL_TIMEOUT, _after,
+            limit - len(nodes), marker)[cell.uuid]
+        if isinstance(found, list):
+            nodes += found
+            marker = None
+        elif found is not None:
+            unreachable.append(cell.name or cell.uuid)
+    if marker is not None:
+        raise UnknownMarkerError(marker)
+    return Page(nodes, unreachable)
+
+
+def named(context: nova_context.RequestContext,
+          host: str) -> tuple[objects.CellMapping, Node]:
+    """Return a host's cell and its compute node.
+
+    :raises HostMappingNotFound, ComputeHostNotFound: if there is none
+    """
+    cell = objects.HostMapping.get_by_host(context, host).cell_mapping
+    with nova_context.target_cell(context, cell) as there:
+        node, *_ = objects.ComputeNodeList.get_all_by_host(there, host)
+        return cell, Node(node, _trouble(_services(there).get(host)))
+
+
+def _of_cell(context: nova_context.RequestContext) -> list[Node]:
+    services = _services(context)
+    return [Node(node, _trouble(services.get(node.host)))
+            for node in objects.ComputeNodeList.get_all(context)]
+
+
+def _after(context: nova_context.RequestContext, limit: int,
+           marker: str | None) -> list[Node] | None:
+    """Return the nodes of a cell after one of its own, None if that is another cell's."""
+    after = None
+    if marker is not None:
+        try:
+            after = objects.ComputeNode.get_by_uuid(context, marker).id
+        except exception.ComputeHostNotFound:
+            return None
+    services = _services(context)
+    return [Node(node, _trouble(services.get(node.host)))
+            for node in objects.ComputeNodeList.get_by_pagination(
+                context, limit=limit, marker=after)]
+
+
+def _services(context: nova_context.RequestContext) -> dict[str, objects.Service]:
+    return {service.host: service for service in
+            objects.ServiceList.get_by_binary(
+                context, 'nova-compute', include_disabled=True)}
+
+
+def _trouble(service: objects.Service | None) -> str:
+    if service is None:
+        return 'The host no longer has a compute service.'
+    if service.disabled:
+        reason = service.disabled_reason
+        return ('The compute service is disabled'
+                + (f' ({reason})' if reason else '') + '.')
+    if not servicegroup.API().service_is_up(service):
+        return 'The compute service is down.'
+    return ''
