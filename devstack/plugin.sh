@@ -123,6 +123,15 @@ function nova_rt_upgrade_databases {
     fi
 }
 
+# nova-api answers it, beside its own; as DevStack's create_nova_accounts names that.
+function nova_rt_enter_into_catalogue {
+    if is_service_enabled n-api; then
+        get_or_create_service nova-rt rt "Real-time CPU reservations"
+        get_or_create_endpoint rt "$REGION_NAME" \
+            "$NOVA_SERVICE_PROTOCOL://$NOVA_SERVICE_HOST/compute/rt"
+    fi
+}
+
 function nova_rt_clean {
     if [[ -f "$NOVA_RT_SYSCTL" ]]; then
         sudo rm -f "$NOVA_RT_SYSCTL"
@@ -157,6 +166,7 @@ if is_service_enabled nova; then
     stack/extra)
         echo_summary "nova-rt: adding columns to the cells' databases"
         nova_rt_upgrade_databases
+        nova_rt_enter_into_catalogue
         ;;
     unstack/*)
         # DevStack stops n-cpu, and with it ours. Servers survive: DevStack's clean.sh

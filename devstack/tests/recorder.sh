@@ -43,6 +43,14 @@ function install_package {
     record "install_package $*"
 }
 
+function get_or_create_service {
+    record "get_or_create_service $*"
+}
+
+function get_or_create_endpoint {
+    record "get_or_create_endpoint $*"
+}
+
 function setup_develop {
     record "setup_develop $*"
 }

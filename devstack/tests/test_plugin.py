@@ -84,6 +84,8 @@ class Host:
                 'NOVA_CONF': str(self.conf),
                 'NOVA_CPU_CONF': '/etc/nova/nova-cpu.conf',
                 'NOVA_API_PASTE_INI': str(self.paste),
+                'NOVA_SERVICE_PROTOCOL': 'http', 'NOVA_SERVICE_HOST': '192.0.2.1',
+                'REGION_NAME': 'RegionOne',
                 'NOVA_BIN_DIR': str(self.folder / 'bin'),
                 'NOVA_FILTERS': 'ComputeFilter',
                 'NOVA_RT_DROP_INS': str(self.folder / 'systemd'),
@@ -231,6 +233,13 @@ def test_a_second_compute_host_changes_neither_api_nor_scheduler(host):
     assert not [each for each in did if each.startswith('nova-rt-manage')]
     assert host.run('stack', 'extra', 'nova,n-cpu')[1] == [
         'echo_summary nova-rt: adding columns to the cells\' databases']
+
+
+def test_the_api_is_entered_into_the_catalogue_beside_novas(host):
+    _, did, _ = host.run('stack', 'extra')
+    assert did[-2:] == [
+        'get_or_create_service nova-rt rt Real-time CPU reservations',
+        'get_or_create_endpoint rt RegionOne http://192.0.2.1/compute/rt']
 
 
 def test_the_cells_are_migrated_once_their_databases_are_there(host):

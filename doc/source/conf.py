@@ -16,6 +16,7 @@ copyright = 'the nova-rt maintainers'
 extensions = [
     'openstackdocstheme',
     'oslo_config.sphinxext',
+    'oslo_policy.sphinxext',
     'sphinx.ext.autodoc',
     'cliff.sphinxext',
     'operations',

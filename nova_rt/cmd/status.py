@@ -69,7 +69,7 @@ class Checks(upgradecheck.UpgradeCommands):
         return _result(upgradecheck.Code.SUCCESS)
 
     def paste(self) -> upgradecheck.Result:
-        """Whether our filter is in nova-api's pipelines."""
+        """Whether our filter and our API are in nova-api's api-paste.ini."""
         name = nova.conf.CONF.wsgi.api_paste_config
         path = Path(nova.conf.CONF.find_file(name) or name)
         try:
@@ -85,8 +85,8 @@ class Checks(upgradecheck.UpgradeCommands):
         if missing:
             return _result(
                 upgradecheck.Code.WARNING,
-                f'The filter is missing in {path}, or not last: bad hints are '
-                f'not refused. Run "nova-rt-manage paste add {path}".')
+                f'{path} lacks the API of nova-rt, or its filter in last place, which '
+                f'refuses bad hints. Run "nova-rt-manage paste add {path}".')
         return _result(upgradecheck.Code.SUCCESS)
 
     def scheduler(self) -> upgradecheck.Result:

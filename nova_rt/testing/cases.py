@@ -25,6 +25,7 @@ from sqlalchemy import exc as sa_exc
 
 from nova_rt import conf
 from nova_rt import reservation
+from nova_rt.api import paste_ini
 from nova_rt.testing import nova33
 from nova_rt.testing import quick_database
 
@@ -32,12 +33,6 @@ CONF = nova.conf.CONF
 
 RUNTIME = reservation.EXTRA_SPEC_PREFIX + reservation.RUNTIME
 PERIOD = reservation.EXTRA_SPEC_PREFIX + reservation.PERIOD
-
-_APP = ' osapi_compute_app_v21\n'
-_SECTION = """
-[filter:rt_reservations]
-use = egg:nova-rt#rt_reservations
-"""
 
 
 def nova_paste_file() -> pathlib.Path:
@@ -48,10 +43,10 @@ def nova_paste_file() -> pathlib.Path:
 
 
 def write_paste_config(case: test.TestCase, text: str) -> str:
-    """Write a paste configuration, with our filter defined; its path."""
+    """Write a paste configuration; return its path."""
     path = pathlib.Path(
         case.useFixture(fixtures.TempDir()).path, 'api-paste.ini')
-    path.write_text(text + _SECTION)
+    path.write_text(text)
     return str(path)
 
 
@@ -90,9 +85,7 @@ class ReservationTestCase(NovaTestCase):
     def setUp(self) -> None:
         super().setUp()
         conf.register_opts(CONF)
-        # In both of Nova's pipelines, last before the application.
-        text = nova_paste_file().read_text().replace(
-            _APP, f' rt_reservations{_APP}')
+        text = paste_ini.added(nova_paste_file().read_text())
         self.flags(api_paste_config=write_paste_config(self, text),
                    group='wsgi')
 

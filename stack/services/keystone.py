@@ -157,6 +157,9 @@ class Catalogue(Service):
         identity.create_project('service')
         for entry in SERVICES:
             identity.create_service(*entry)
+        if self.site.nova_rt:
+            # nova-api's own processes answer it, so it needs no user.
+            identity.create_endpoint('rt', 'nova-rt', 'nova-api', '/rt')
 
 
 class Identity:
@@ -176,6 +179,11 @@ class Identity:
         """
         project = self._identity.find_project('service', ignore_missing=False)
         self.create_user(name, project.id, 'admin', 'service')
+        self.create_endpoint(kind, name, port, path)
+
+    def create_endpoint(
+            self, kind: str, name: str, port: str, path: str) -> None:
+        """Create a service with its endpoint, see :meth:`create_service`."""
         service = self._identity.create_service(name=name, type=kind)
         self._identity.create_endpoint(
             service_id=service.id, interface='public', region_id=REGION,

@@ -17,7 +17,9 @@ EDGES = {
         'nova_rt.virt.root_disk',
         'nova_rt.virt.vif'},
     "Placement's answers": {'nova_rt.allocations', 'nova_rt.removal.placement'},
-    'WSGI and its applications': {'nova_rt.api.paste_filter'},
+    'WSGI, its applications, and JSON that comes in by it': {
+        'nova_rt.api.paste_filter', 'nova_rt.rest.application', 'nova_rt.rest.deploy',
+        'nova_rt.rest.endpoints', 'nova_rt.rest.errors', 'nova_rt.rest.validation'},
     "cliff's parsers": {'nova_rt.cmd.manage', 'nova_rt.cmd.plan'},
     'YAML and CSV of users': {'nova_rt.model.taskfile', 'tacker_rt'},
     'Matplotlib and numba': {

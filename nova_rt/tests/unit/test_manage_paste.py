@@ -6,7 +6,8 @@ import pytest
 from nova_rt.cmd import manage
 
 LINE = 'keystone = authtoken keystonecontext {}osapi_compute_app_v21\n'
-BEFORE = '[composite:openstack_compute_api_v21]\n' + LINE.format('')
+BEFORE = ('[composite:osapi_compute]\nuse = call:urlmap_factory\n/: versions\n\n'
+          '[composite:openstack_compute_api_v21]\n' + LINE.format(''))
 
 
 @pytest.fixture(autouse=True)
@@ -24,9 +25,10 @@ def file(tmp_path):
     return path
 
 
-def test_the_filter_is_added_and_removed(file):
+def test_filter_and_api_are_added_and_removed(file):
     assert manage.main(['paste', 'add', str(file)]) == 0
     assert LINE.format('rt_reservations ') in file.read_text()
+    assert '/rt/+: rt_api\n' in file.read_text()
     assert manage.main(['paste', 'remove', str(file)]) == 0
     assert file.read_text() == BEFORE
 

@@ -12,6 +12,7 @@ from paste import deploy
 import sqlalchemy.exc
 import webob
 
+from nova_rt.api import paste_ini
 from nova_rt.testing import cases
 from nova_rt.testing.cases import PERIOD
 from nova_rt.testing.cases import RUNTIME
@@ -115,6 +116,7 @@ class LeftToNovaTest(cases.ApiTestCase):
     def test_filter_before_the_context_says_so_in_the_log(self):
         text = cases.nova_paste_file().read_text().replace(
             ' keystonecontext', ' rt_reservations keystonecontext')
+        text = f'{text}\n{paste_ini.FILTER_SECTION}'
         path = cases.write_paste_config(self, text)
         self.apps = (self._load(path), self.apps[1])
         body = self._create_body(cases.make_flavor(), **HINTS)

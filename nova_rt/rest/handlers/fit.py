@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What keeps a server from each host, and how many more fit."""
+
+from __future__ import annotations
+
+from nova import exception
+from nova import objects
+
+from nova_rt import reservation
+from nova_rt import shortfalls
+from nova_rt import wording
+from nova_rt.explain import collect
+from nova_rt.rest import errors
+from nova_rt.rest.endpoints import Call
+from nova_rt.rest.endpoints import Json
+from nova_rt.rest.handlers import common
+from nova_rt.rest.handlers import servers
+
+
+def explain(call: Call) -> Json:
+    """Return what each host is short of now for a server, in the sum and by pCPU."""
+    request = _request(call)
+    return {
+        'reservation': common.of_reservation(request.wanted), 'fault': request.fault,
+        'hosts': [_host(host.name, shortfalls.of_host(
+            host, request.wanted, request.needs, request.kind))
+            for host in collect.hosts(call.admin)]}
+
+
+def capacity(call: Call) -> Json:
+    """Return how many more servers of a flavor fit each host."""
+    request = _request(call)
+    rooms = [(host.name, *shortfalls.room(
+        host, request.wanted, request.needs, request.kind))
+        for host in collect.hosts(call.admin)]
+    return {
+        'reservation': common.of_reservation(request.wanted),
+        'total': sum(count for _, count, _ in rooms),
+        'hosts': [{'host': host, 'servers': count, 'limit': limit}
+                  for host, count, limit in rooms]}
+
+
+def _request(call: Call) -> collect.Request:
+    """Return what is asked for: by a server, or by a flavor and hints.
+
+    :raises RefusedError: if there is no such server or flavor, or its reservation
+        is invalid
+    """
+    try:
+        if 'server' in call.body:
+            return collect.request_of(call.admin, call.body['server'])
+        return collect.request_for(_flavor(call), call.body.get('hints', {}))
+    except exception.NotFound:
+        raise servers.unknown(call.body['server']) from None
+    except reservation.InvalidReservationError as exc:
+        raise errors.RefusedError(str(exc)) from None
+
+
+def _flavor(call: Call) -> objects.Flavor:
+    name = call.body['flavor']
+    try:
+        return objects.Flavor.get_by_flavor_id(call.admin, name, 'no')
+    except exception.FlavorNotFound:
+        pass
+    try:
+        return objects.Flavor.get_by_name(call.admin, name)
+    except exception.NotFound:
+        raise errors.NotFoundError(
+            f'There is no flavor {wording.shown(name)}: give an id or name that '
+            '"openstack flavor list --all" shows.') from None
+
+
+def _host(name: str, missing: list[shortfalls.Shortfall]) -> Json:
+    return {'host': name, 'fits': not missing, 'shortfalls': [{
+        'what': each.what, 'needed': each.needed, 'left': each.left,
+        'missing': each.missing, 'sentence': each.sentence} for each in missing]}

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts, and who holds what on one."""
+
+from __future__ import annotations
+
+from nova import exception
+
+from nova_rt import shares
+from nova_rt import wording
+from nova_rt.rest import errors
+from nova_rt.rest.endpoints import Call
+from nova_rt.rest.endpoints import Json
+from nova_rt.rest.handlers import common
+from nova_rt.view import hosts
+from nova_rt.view import nodes
+
+# A host without reservations, in numbers.
+_NOTHING = shares.HostShares.empty(())
+
+
+def list_hosts(call: Call) -> Json:
+    """Return a page of hosts."""
+    limit = call.query['limit']
+    try:
+        page = nodes.page(call.admin, limit, call.query.get('marker'))
+    except nodes.UnknownMarkerError:
+        raise errors.RefusedError(
+            'No host has the uuid that the marker names: begin without one.') from None
+    found = [hosts.of_node(each) for each in page.nodes]
+    return {'hosts': [_host(host) for host in found],
+            'next': found[-1].uuid if len(found) == limit else None,
+            'unreachable_cells': page.unreachable}
+
+
+def show_host(call: Call) -> Json:
+    """Return a host, pCPU by pCPU, and who holds what on it."""
+    name = call.named['host']
+    try:
+        host, held = hosts.one(call.admin, name)
+    except (exception.HostMappingNotFound, exception.ComputeHostNotFound):
+        raise errors.NotFoundError(
+            f'There is no host {wording.shown(name)}: give the name that "openstack '
+            'compute service list" shows.') from None
+    return {**_host(host), 'pcpus': _pcpus(host.reported or _NOTHING),
+            'holdings': [{
+                'server': each.server, 'name': each.name, 'project_id': each.project,
+                'reservation': common.of_reservation(each.holding.reservation),
+                'pcpus': list(each.holding.pcpus)} for each in held]}
+
+
+def _host(host: hosts.Host) -> Json:
+    reported = host.reported or _NOTHING
+    return {'uuid': host.uuid, 'host': host.name, 'kind': common.of_kind(host.kind),
+            'dialect': host.dialect, 'placement_policy': host.policy,
+            'trouble': host.trouble, 'cap': max(reported.capacity, default=0),
+            'share': reported.rt_share, 'share_used': reported.rt_share_used,
+            'pcpus_offered': sum(map(bool, reported.capacity)),
+            'most_left': max(_left(reported), default=0)}
+
+
+def _left(reported: shares.HostShares) -> list[int]:
+    return [left for left, capacity
+            in zip(reported.left, reported.capacity, strict=True) if capacity]
+
+
+def _pcpus(reported: shares.HostShares) -> list[Json]:
+    return [{'pcpu': pcpu, 'capacity': capacity, 'used': used, 'left': left}
+            for pcpu, (capacity, used, left) in enumerate(zip(
+                reported.capacity, reported.used, reported.left, strict=True))
+            if capacity]

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers with reservations, and what each project holds."""
+
+from __future__ import annotations
+
+from nova import exception
+
+from nova_rt.rest import errors
+from nova_rt.rest import policies
+from nova_rt.rest.endpoints import Call
+from nova_rt.rest.endpoints import Json
+from nova_rt.rest.handlers import common
+from nova_rt.view import holders
+from nova_rt.view import servers
+
+
+def list_servers(call: Call) -> Json:
+    """Return a page of the servers that hold a reservation."""
+    if 'host' in call.query and not call.allows(policies.SERVERS_HOST):
+        raise errors.ForbiddenError('Your roles do not allow to ask for a host.')
+    page = servers.page(call.admin, _scope(call), call.query['limit'],
+                        call.query.get('marker'))
+    return {'servers': [_server(call, server) for server in page.servers],
+            'next': page.servers[-1].uuid if page.more else None,
+            'unreachable_cells': page.unreachable}
+
+
+def show_server(call: Call) -> Json:
+    """Return a server, whether or not it holds a reservation."""
+    uuid = call.named['server']
+    try:
+        server = servers.one(call.admin, uuid)
+    except exception.NotFound:
+        raise unknown(uuid) from None
+    if not (server.project == call.context.project_id
+            or call.allows(policies.SERVERS_ALL)):
+        # Whether there is one is none of the caller's business.
+        raise unknown(uuid)
+    return _server(call, server)
+
+
+def list_projects(call: Call) -> Json:
+    """Return what each project holds, as far as the caller may see."""
+    projects, unreachable = servers.by_project(call.admin, _scope(call))
+    return {'projects': [{
+        'project_id': project.uuid, 'servers': project.servers,
+        'vcpus': project.vcpus, 'share': project.share} for project in projects],
+        'unreachable_cells': unreachable}
+
+
+def unknown(uuid: str) -> errors.NotFoundError:
+    """Return the refusal for a server that there is not, or not for the caller."""
+    return errors.NotFoundError(
+        f'There is no server {uuid[:64]}: give the id that "openstack server list" shows.')
+
+
+def _scope(call: Call) -> holders.Scope:
+    """Return which servers are asked for.
+
+    :raises ForbiddenError: if they are not the caller's to see
+    """
+    own, wanted = call.context.project_id, call.query.get('project_id')
+    if not call.allows(policies.SERVERS_ALL):
+        if wanted not in (None, own):
+            raise errors.ForbiddenError(
+                'Your roles do not allow to see the servers of another project.')
+        wanted = own
+    return holders.Scope(wanted, call.query.get('host'))
+
+
+def _server(call: Call, server: servers.Server) -> Json:
+    shown: Json = {
+        'server': server.uuid, 'name': server.name, 'project_id': server.project,
+        'status': server.status, 'kind': common.of_kind(server.kind),
+        'reservation': common.of_reservation(server.wanted),
+        'pcpus': list(server.pcpus)}
+    if call.allows(policies.SERVERS_HOST):
+        shown['host'] = server.host
+    return shown

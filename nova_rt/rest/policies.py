@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may read what: the defaults, and how they are asked.
+
+The rules are overridden in Nova's own ``policy.yaml``. A reader of the system sees the
+whole cloud, a reader of a project sees its servers without their hosts.
+"""
+
+from __future__ import annotations
+
+from nova import context as nova_context
+from oslo_config import cfg
+from oslo_policy import policy
+
+HOSTS_LIST = 'rt:hosts:list'
+HOSTS_SHOW = 'rt:hosts:show'
+SERVERS_LIST = 'rt:servers:list'
+SERVERS_SHOW = 'rt:servers:show'
+SERVERS_ALL = 'rt:servers:all_projects'
+SERVERS_HOST = 'rt:servers:host'
+PROJECTS_LIST = 'rt:projects:list'
+WHY = 'rt:why'
+CAPACITY = 'rt:capacity'
+
+_CLOUD = 'rule:rt:cloud_reader'
+_PROJECT = 'rule:rt:project_reader or rule:rt:cloud_reader'
+_SCOPES = ['system', 'project']
+
+_BASE = [
+    policy.RuleDefault(
+        'rt:cloud_reader', 'role:admin or (role:reader and system_scope:all)',
+        'Sees the whole cloud.'),
+    policy.RuleDefault(
+        'rt:project_reader', 'role:reader and project_id:%(project_id)s',
+        'Sees the servers of one project, but no host.'),
+]
+
+
+def _rule(name: str, check: str, method: str, path: str,
+          description: str) -> policy.DocumentedRuleDefault:
+    return policy.DocumentedRuleDefault(
+        name=name, check_str=check, description=description,
+        operations=[{'method': method, 'path': path}], scope_types=_SCOPES)
+
+
+_RULES = [
+    _rule(HOSTS_LIST, _CLOUD, 'GET', '/hosts', 'List hosts.'),
+    _rule(HOSTS_SHOW, _CLOUD, 'GET', '/hosts/{host}',
+          'Show a host and who holds what on it.'),
+    _rule(SERVERS_LIST, _PROJECT, 'GET', '/servers',
+          'List the servers of the own project that hold a reservation.'),
+    _rule(SERVERS_SHOW, _PROJECT, 'GET', '/servers/{server}', 'Show a server.'),
+    _rule(SERVERS_ALL, _CLOUD, 'GET', '/servers', 'See servers of all projects.'),
+    _rule(SERVERS_HOST, _CLOUD, 'GET', '/servers', 'See on which host a server is.'),
+    _rule(PROJECTS_LIST, _PROJECT, 'GET', '/projects',
+          'List what projects hold; those with rt:servers:all_projects see all.'),
+    _rule(WHY, _CLOUD, 'POST', '/why', 'Ask what keeps a server from each host.'),
+    _rule(CAPACITY, _CLOUD, 'POST', '/capacity', 'Ask how many more servers fit.'),
+]
+
+
+def list_rules() -> list[policy.RuleDefault]:
+    """Return the defaults, for oslopolicy-sample-generator and the documentation."""
+    return [*_BASE, *_RULES]
+
+
+class Policy:
+    """The rules in force: the defaults, and the operator's file over them.
+
+    :param conf: Nova's configuration
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._enforcer = policy.Enforcer(conf)
+        self._enforcer.register_defaults(list_rules())
+
+    def allows(self, context: nova_context.RequestContext, rule: str,
+               project: str | None = None) -> bool:
+        """Return whether a caller may do something.
+
+        :param project: whose it is; the caller's own by default
+        """
+        target = {'project_id': project or context.project_id}
+        return bool(self._enforcer.authorize(
+            rule, target, context.to_policy_values(), do_raise=False))

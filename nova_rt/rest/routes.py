@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All that the API answers below its root; the documentation is made from it."""
+
+from __future__ import annotations
+
+from nova_rt.rest import policies
+from nova_rt.rest import schemas
+from nova_rt.rest.endpoints import Endpoint
+from nova_rt.rest.handlers import fit
+from nova_rt.rest.handlers import hosts
+from nova_rt.rest.handlers import servers
+
+ENDPOINTS = (
+    Endpoint('GET', '/hosts', hosts.list_hosts, policies.HOSTS_LIST,
+             'List hosts', schemas.HOSTS, query=schemas.PAGE),
+    Endpoint('GET', '/hosts/{host}', hosts.show_host, policies.HOSTS_SHOW,
+             'Show a host, pCPU by pCPU, and who holds what on it', schemas.HOST,
+             refusals=(404,)),
+    Endpoint('GET', '/servers', servers.list_servers, policies.SERVERS_LIST,
+             'List servers that hold a reservation', schemas.SERVERS,
+             query={**schemas.PAGE, **schemas.FILTERS}),
+    Endpoint('GET', '/servers/{server}', servers.show_server, policies.SERVERS_SHOW,
+             'Show a server', schemas.SERVER, refusals=(404,)),
+    Endpoint('GET', '/projects', servers.list_projects, policies.PROJECTS_LIST,
+             'List what projects hold', schemas.PROJECTS,
+             query={'project_id': schemas.FILTERS['project_id']}),
+    Endpoint('POST', '/why', fit.explain, policies.WHY,
+             'Ask what keeps a server from each host', schemas.WHY,
+             body=schemas.WHICH_SERVER, refusals=(404, 415)),
+    Endpoint('POST', '/capacity', fit.capacity, policies.CAPACITY,
+             'Ask how many more servers of a flavor fit', schemas.CAPACITY,
+             body=schemas.NEW_SERVER, refusals=(404, 415)),
+)

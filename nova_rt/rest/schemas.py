@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the API takes and gives, as JSON Schema.
+
+Bandwidths and shares are in fixed point: 1048576 is one CPU (:mod:`nova_rt.bandwidth`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nova_rt import kinds
+from nova_rt.rest.endpoints import Schema
+
+_TEXT = {'type': 'string'}
+_NUMBER = {'type': 'integer'}
+_COUNT = {'type': 'integer', 'minimum': 0}
+_UUID = {'type': 'string', 'format': 'uuid',
+         'pattern': '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'}
+_NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255,
+         'pattern': '^[^\\u0000-\\u001f]+$'}
+_TIME_US = {'type': 'integer', 'description': 'in microseconds'}
+_SHARE = {'type': 'integer', 'description': 'in fixed point: 1048576 is one CPU'}
+_PCPUS = {'type': 'array', 'items': _COUNT}
+
+
+def _object(properties: Mapping[str, Schema], optional: tuple[str, ...] = ()) -> Schema:
+    return {'type': 'object', 'properties': dict(properties),
+            'required': [name for name in properties if name not in optional],
+            'additionalProperties': False}
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {'anyOf': [schema, {'type': 'null'}]}
+
+
+def _list(schema: Schema) -> Schema:
+    return {'type': 'array', 'items': schema}
+
+
+PAGE: Mapping[str, Schema] = {
+    'limit': {'type': 'integer', 'minimum': 1, 'maximum': 1000, 'default': 1000,
+              'description': 'how many at most'},
+    'marker': {**_UUID, 'description': 'the last uuid of the page before'},
+}
+FILTERS: Mapping[str, Schema] = {
+    'project_id': {**_NAME, 'description': 'only of this project'},
+    'host': {**_NAME, 'description': 'only on this host'},
+}
+# Where a page ends, and which cells did not answer.
+_END: Mapping[str, Schema] = {
+    'next': {**_or_null(_UUID), 'description': 'the marker of the next page, if any'},
+    'unreachable_cells': _list(_TEXT),
+}
+
+RESERVATION = _object({
+    'runtime_us': _TIME_US, 'period_us': _TIME_US, 'vcpus': _COUNT,
+    'bandwidth': _SHARE})
+_KIND = {'enum': [*(kind.value for kind in kinds.Kind), None]}
+
+_HOST: Mapping[str, Schema] = {
+    'uuid': _UUID, 'host': _TEXT, 'kind': _KIND, 'dialect': _TEXT,
+    'placement_policy': {'type': ['string', 'null']},
+    'trouble': {'type': 'string',
+                'description': 'why no server is placed on it; empty if they are'},
+    'cap': {**_SHARE, 'description': 'the most that one pCPU offers'},
+    'share': _SHARE, 'share_used': _SHARE, 'pcpus_offered': _COUNT,
+    'most_left': {**_SHARE, 'description': 'on the pCPU that has the most left'},
+}
+HOSTS = _object({'hosts': _list(_object(_HOST)), **_END})
+HOST = _object({**_HOST, 'pcpus': _list(_object({
+    'pcpu': _COUNT, 'capacity': _SHARE, 'used': _SHARE, 'left': _SHARE})),
+    'holdings': _list(_object({
+        'server': _UUID, 'name': _TEXT, 'project_id': _TEXT,
+        'reservation': RESERVATION, 'pcpus': _PCPUS}))})
+
+_SERVER: Mapping[str, Schema] = {
+    'server': _UUID, 'name': _TEXT, 'project_id': _TEXT, 'status': _TEXT,
+    'kind': _KIND, 'reservation': _or_null(RESERVATION), 'pcpus': _PCPUS,
+    'host': {'type': ['string', 'null'], 'description': 'for those who may see it'},
+}
+SERVER = _object(_SERVER, ('host',))
+SERVERS = _object({'servers': _list(SERVER), **_END})
+
+PROJECTS = _object({'projects': _list(_object({
+    'project_id': _TEXT, 'servers': _COUNT, 'vcpus': _COUNT, 'share': _SHARE})),
+    'unreachable_cells': _list(_TEXT)})
+
+_HINTS = {'type': 'object', 'description': 'as a server is created with them',
+          'additionalProperties': {'anyOf': [_TEXT, _NUMBER, _list(_TEXT)]}}
+_FLAVOR: Schema = {**_NAME, 'description': 'id or name'}
+NEW_SERVER = _object({'flavor': _FLAVOR, 'hints': _HINTS}, ('hints',))
+WHICH_SERVER: Schema = {
+    'type': 'object',
+    'properties': {'server': _UUID, 'flavor': _FLAVOR, 'hints': _HINTS},
+    'additionalProperties': False,
+    'oneOf': [{'required': ['server'], 'not': {'required': ['hints']}},
+              {'required': ['flavor']}],
+}
+WHY = _object({
+    'reservation': _or_null(RESERVATION),
+    'fault': {'type': 'string', 'description': 'what Nova recorded last, if anything'},
+    'hosts': _list(_object({
+        'host': _TEXT, 'fits': {'type': 'boolean'},
+        'shortfalls': _list(_object({
+            'what': {'type': 'string', 'description':
+                     'pCPUs, a resource class, or empty for the whole host'},
+            'needed': _TEXT, 'left': _TEXT, 'missing': _TEXT, 'sentence': _TEXT}))}))})
+CAPACITY = _object({
+    'reservation': _or_null(RESERVATION), 'total': _COUNT,
+    'hosts': _list(_object({
+        'host': _TEXT, 'servers': _COUNT,
+        'limit': {'type': 'string', 'description': 'why there are no more, a sentence'}}))})
+ERROR = _object({'errors': _list(_object({
+    'status': _NUMBER, 'title': _TEXT, 'detail': _TEXT, 'request_id': _TEXT}))})
