@@ -8,7 +8,7 @@ KEEP ?=
 DEMO_NEEDS = $(if $(filter embedded,$(MODE)),,$(if $(filter 0,$(shell id -u)),stack)) \
     $(if $(filter hcbs%,$(MODE)),guest)
 
-.PHONY: help demo test test-experiments test-fresh test-guest test-kernel test-machines test-mano test-tempest unit tacker functional kolla nova33 db e2e pep8 mypy cover bench experiments dist docs clean
+.PHONY: help demo test test-experiments test-fresh test-guest test-hosts test-kernel test-machines test-mano test-tempest unit tacker functional kolla nova33 db e2e pep8 mypy cover bench experiments dist docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
@@ -21,7 +21,7 @@ demo:  ## run the demo (KEEP=1: leave it running; MODE=vm|container|embedded|hcb
 test:  ## run most stages; the last line counts the tests
 	@PYTHON=$(PYTHON) tools/prepare stack guest docs
 	@.venv/bin/python tools/run-tests pep8 mypy unit tacker functional kolla db \
-	    e2e machines mano tempest docs kernel experiments guest
+	    e2e machines hosts mano tempest docs kernel experiments guest
 
 unit tacker functional pep8 mypy:  ## run one stage
 	@PYTHON=$(PYTHON) tools/prepare
@@ -46,6 +46,10 @@ e2e bench:  ## run the end-to-end tests or benchmarks on a real stack (root)
 test-machines:  ## run virtual machines through a real OpenStack (root)
 	@PYTHON=$(PYTHON) tools/prepare stack
 	@tools/stage machines
+
+test-hosts:  ## move virtual machines between two hosts of a real OpenStack (root)
+	@PYTHON=$(PYTHON) tools/prepare stack
+	@tools/stage hosts
 
 test-mano:  ## run VNFs through real Tacker, Heat, Nova and Neutron (root)
 	@PYTHON=$(PYTHON) tools/prepare stack

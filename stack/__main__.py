@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+from stack import admission
 from stack import nodes
 from stack.cloud import Cloud
 from stack.errors import StackError
@@ -44,6 +45,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         '--nodes', type=int, default=0, choices=range(nodes.MOST + 1),
         help='so many compute nodes in virtual machines, with our kernel, '
              'instead of this machine (default: %(default)s)')
+    up.add_argument(
+        '--virt-type', default='lxc', choices=('lxc', 'qemu', 'kvm'),
+        help='with virtual machines instead of containers: qemu or kvm')
+    up.add_argument(
+        '--hosts', type=int, default=1, choices=(1, 2),
+        help='how many hosts of virtual machines this machine is (default: %(default)s)')
     commands.add_parser('down', help='stop it and give everything back')
     restart = commands.add_parser('restart', help='stop and start one part')
     restart.add_argument('name', help='as "status" names it')
@@ -76,11 +83,15 @@ def main(arguments: list[str] | None = None) -> int:
 def up(args: argparse.Namespace) -> int:
     """Start the stack and say how to use it."""
     started = time.monotonic()
+    if args.hosts > 1 and args.virt_type == 'lxc':
+        raise StackError('Two hosts are for virtual machines: add "--virt-type qemu".')
     site = Site(
         RunDir(args.run_dir), nova_rt=not args.stock,
         compute='nova-compute' if args.stock else args.compute,
-        more=args.more, nodes=args.nodes)
+        more=args.more, nodes=args.nodes, virt_type=args.virt_type, hosts=args.hosts)
     Cloud(site, report=progress).up()
+    if site.runs_machines:
+        (site.rundir.data / admission.KEPT).touch()
     print(f'The stack is up after {time.monotonic() - started:.1f} s.')
     print(f'Use it:  eval "$({site.rundir.command("env")})"; '
           'openstack server list')

@@ -18,7 +18,7 @@ from stack.services import chosen
 from stack.services import keystone
 
 # These start containers or use the services below, so they stop first.
-FIRST_TO_STOP = ('nova-compute', 'nova-conductor', 'nova-scheduler')
+FIRST_TO_STOP = ('nova-compute', 'nova-compute-2', 'nova-conductor', 'nova-scheduler')
 
 
 class Cloud:
@@ -35,7 +35,7 @@ class Cloud:
         self.site = site
         self._services: list[Service] = [
             part(site) for part in chosen(
-                site.more, not site.nodes, site.runs_machines)]
+                site.more, not site.nodes, site.runs_machines, site.hosts > 1)]
         if site.nodes:
             self._services += nodes.services(site)
         self._report = report
@@ -49,7 +49,7 @@ class Cloud:
         self.site.rundir.create(
             compute=self.site.compute, nova_rt=self.site.nova_rt,
             more=self.site.more, nodes=self.site.nodes,
-            virt_type=self.site.virt_type)
+            virt_type=self.site.virt_type, hosts=self.site.hosts)
         logging.basicConfig(
             filename=self.site.rundir.logs / 'launcher.log', force=True)
         try:

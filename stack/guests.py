@@ -17,9 +17,10 @@ PATIENCE = 5.0  # seconds that killed processes have to end
 
 def end_all(site: Site) -> None:
     """End every server: by libvirt, or by force if libvirt is gone."""
-    if site.processes.alive('libvirtd'):
-        for domain in _virsh(site, 'list', '--name').split():
-            _virsh(site, 'destroy', domain)
+    for number in site.numbers:
+        if site.processes.alive(libvirt.of_host('libvirtd', number)):
+            for domain in virsh(site, number, 'list', '--name').split():
+                virsh(site, number, 'destroy', domain)
     deadline = time.monotonic() + PATIENCE
     while (left := _left(site.rundir.data)) and time.monotonic() < deadline:
         for pid in left:
@@ -27,12 +28,15 @@ def end_all(site: Site) -> None:
         time.sleep(0.1)
 
 
-def _virsh(site: Site, *command: str) -> str:
-    """Run virsh beside libvirtd. Failures are ignored: end_all() then uses force."""
+def virsh(site: Site, number: int, *command: str) -> str:
+    """Run virsh on a host and return what it prints, nothing if it fails.
+
+    end_all() then uses force.
+    """
     uri = 'qemu:///system' if site.runs_machines else 'lxc:///'
     try:
         return subprocess.run(
-            libvirt.inside(site, 'virsh', '-c', uri, *command),
+            libvirt.inside(site, 'virsh', '-c', uri, *command, number=number),
             capture_output=True, text=True, timeout=20).stdout
     except subprocess.TimeoutExpired:
         return ''
@@ -46,10 +50,10 @@ def _left(data: Path) -> list[int]:
     containers' groups after them. Killing only a controller leaves the
     container's processes behind.
     """
-    files = (data / 'libvirt' / 'run-libvirt' / 'lxc').glob('*.pid')
+    files = data.glob('libvirt*/run-libvirt/lxc/*.pid')
     controllers = [int(path.read_text().strip() or 0) for path in files]
     machines = [int(path.read_text().strip() or 0)
-                for path in (data / 'libvirt' / 'run-libvirt' / 'qemu').glob('*.pid')]
+                for path in data.glob('libvirt*/run-libvirt/qemu/*.pid')]
     return [*filter(_holds_a_container, controllers), *filter(_is_qemu, machines),
             *(pid for controller in controllers if controller
               for pid in _in_groups(f'lxc-{controller}-*'))]

@@ -13,10 +13,11 @@ import time
 from typing import Any
 
 from stack import devices
+from stack import own_groups
 from stack.errors import StackError
 from stack.rundir import RunDir
 
-CGROUPS = Path('/sys/fs/cgroup')
+CGROUPS = own_groups.CGROUPS
 UNIFIED = CGROUPS / 'unified'
 
 # Command: its Debian package.
@@ -127,6 +128,13 @@ def make_mount_points(rundir: RunDir, paths: Iterable[str]) -> None:
         Path(path).mkdir(parents=True, exist_ok=True)
 
 
+def make_groups(rundir: RunDir, name: str) -> list[Path]:
+    """Make a control group of this name in every hierarchy, and record them."""
+    groups = own_groups.make(name)
+    rundir.write_json(rundir.data / 'own-groups.json', [*map(str, groups)])
+    return groups
+
+
 def give_back(rundir: RunDir) -> list[str]:
     """Give back loop devices, network devices, control groups, mount points.
 
@@ -137,6 +145,7 @@ def give_back(rundir: RunDir) -> list[str]:
     before = _recorded(rundir, 'machine-groups.json', None)
     if before is not None:
         problems += _restore_groups(before)
+    problems += own_groups.remove(map(Path, _recorded(rundir, 'own-groups.json', [])))
     for path in _recorded(rundir, 'mount-points.json', []):
         with contextlib.suppress(OSError):
             Path(path).rmdir()

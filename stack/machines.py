@@ -36,13 +36,15 @@ class Machine:
     threads: dict[int, int]
 
 
-def machine(site: Site, server: str, domain: str) -> Machine:
+def machine(site: Site, server: str, domain: str, number: int = 1) -> Machine:
     """Return the running virtual machine of a server.
 
     :param domain: the name that libvirt knows (its instance_name).
+    :param number: of the host.
     :raises FileNotFoundError: if it does not run.
     """
-    pid = (libvirt.ours(site, '/run/libvirt') / 'qemu' / f'{domain}.pid').read_text().strip()
+    pid = (libvirt.ours(site, '/run/libvirt', number) / 'qemu' / f'{domain}.pid'
+           ).read_text().strip()
     kernel = Scheduler()
     shares, threads = {}, {}
     for task in Path(f'/proc/{pid}/task').iterdir():

@@ -2,6 +2,7 @@
 """Whether this machine can run a stack, and if not, what is missing."""
 
 from collections.abc import Sequence
+import os
 
 from nova_rt.virt.cgroup import errors
 from stack import admission
@@ -25,8 +26,13 @@ def missing_for_containers() -> str:
     return ''
 
 
-def missing_for_machines() -> str:
-    """Return why a stack cannot run virtual machines on this kernel, '' if it can."""
+def missing_for_machines(hosts: int = 1) -> str:
+    """Return why a stack cannot run virtual machines on this kernel, '' if it can.
+
+    :param hosts: how many hosts of them this machine is to be.
+    """
+    if (os.cpu_count() or 1) < hosts:
+        return f'{hosts} hosts need as many pCPUs.'
     try:
         host.check(machines=True)
     except StackError as exc:

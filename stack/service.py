@@ -30,6 +30,7 @@ class Site:
     :ivar nova_conf: options that win over ours in nova.conf.
     :ivar more: additions to the stack, by their names in services.MORE.
     :ivar virt_type: Nova's option for this machine: lxc, qemu or kvm.
+    :ivar hosts: how many hosts of virtual machines this machine is: 1 or 2.
     :ivar nodes: how many compute nodes run in virtual machines; without any,
         the machine itself is the compute node.
     """
@@ -41,6 +42,7 @@ class Site:
     more: Sequence[str] = ()
     nodes: int = 0
     virt_type: str = 'lxc'
+    hosts: int = 1
 
     def __post_init__(self) -> None:
         self.processes = Processes(self.rundir)
@@ -56,12 +58,18 @@ class Site:
                    started.get('nova_rt', True),
                    more=started.get('more', ()),
                    nodes=started.get('nodes', 0),
-                   virt_type=started.get('virt_type', 'lxc'))
+                   virt_type=started.get('virt_type', 'lxc'),
+                   hosts=started.get('hosts', 1))
 
     @property
     def runs_machines(self) -> bool:
         """Whether this machine's servers are virtual machines."""
         return self.virt_type != 'lxc'
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of this machine's hosts."""
+        return range(1, self.hosts + 1)
 
     @property
     def has_network(self) -> bool:

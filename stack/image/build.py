@@ -77,13 +77,24 @@ def build_machine(directory: Path, run: Run) -> Path:
     :param directory: where MACHINE.raw and the scratch files go.
     :returns: the disk's path.
     """
-    compiled, disk = directory / f'{MACHINE}.o', directory / f'{MACHINE}.raw'
-    run('as-spin', ('as', '--32', str(SOURCES / 'spin.S'), '-o', str(compiled)))
+    return boot_sector(directory / f'{MACHINE}.raw', run, 1 << 20)
+
+
+def boot_sector(disk: Path, run: Run, size: int, crash: int | None = None) -> Path:
+    """Assemble a disk whose vCPUs burn CPU.
+
+    :param disk: its path, with a suffix.
+    :param size: in bytes.
+    :param crash: how it ends itself after a while, see ``spin.S``.
+    """
+    compiled = disk.with_suffix('.o')
+    defined = () if crash is None else ('--defsym', f'CRASH={crash}')
+    run('as-spin', ('as', '--32', *defined, str(SOURCES / 'spin.S'), '-o', str(compiled)))
     run('ld-spin', ('ld', '-m', 'elf_i386', '-Ttext', '0x7c00', '--oformat', 'binary',
                     str(compiled), '-o', str(disk)))
     compiled.unlink()
     with disk.open('r+b') as content:
-        content.truncate(1 << 20)
+        content.truncate(size)
     return disk
 
 

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A boot sector: says a word on the serial line, then burns CPU on every vCPU.
+ * A boot sector: says a word on the serial line, then burns CPU on every vCPU. The first
+ * vCPU lets go of PCI devices that are to be removed: QEMU's ACPI registers for it are at
+ * 0xae00 (docs/specs/acpi_pci_hotplug). With CRASH, it ends itself after a while instead:
+ * 1: by a fault that nothing can handle, which resets the machine; 2: by a panic.
  */
+    .set PCI_DOWN, 0xae04
+    .set PCI_EJECT, 0xae08
+    .set PANIC, 0x505               /* pvpanic on the ISA bus */
+    .set A_WHILE, 200000000
+    .set NOW_AND_THEN, 10000000
     .code16
     .globl _start
 _start:
@@ -17,12 +25,20 @@ _start:
     jz 2f
     out %al, %dx
     jmp 1b
-2:  movw $0xfeeb, 0x8000            /* the jump of the other vCPUs */
+2:  movb $0xea, 0x8000              /* a jump of the other vCPUs to 0:others */
+    movw $others, 0x8001
+    movw $0, 0x8003
     lgdtl gdtr
     mov %cr0, %eax
     or $1, %al
     mov %eax, %cr0
     ljmp $8, $protected
+others:
+    mov $NOW_AND_THEN, %ecx
+1:  dec %ecx
+    jnz 1b
+    pause                           /* QEMU frees a device only when all vCPUs pause */
+    jmp others
     .code32
 protected:
     mov $16, %ax
@@ -32,7 +48,33 @@ protected:
 1:  dec %ecx
     jnz 1b
     movl $0x000c4608, 0xfee00300    /* start them at 0x8000 */
-2:  jmp 2b
+.ifdef CRASH
+    mov $A_WHILE, %ecx
+1:  dec %ecx
+    jnz 1b
+.if CRASH == 1
+    lidtl nothing
+    int3
+.else
+    mov $1, %al
+    mov $PANIC, %dx
+    out %al, %dx
+.endif
+.endif
+1:  mov $NOW_AND_THEN, %ecx
+2:  dec %ecx
+    jnz 2b
+    pause
+    mov $PCI_DOWN, %dx
+    inl %dx, %eax
+    test %eax, %eax
+    jz 1b
+    mov $PCI_EJECT, %dx
+    outl %eax, %dx
+    jmp 1b
+nothing:
+    .word 0
+    .long 0
 word:
     .asciz "nova-rt\r\n"
     .balign 8

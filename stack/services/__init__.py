@@ -39,6 +39,9 @@ from stack.services.placement import Placement
 from stack.services.placement import PlacementSchema
 from stack.services.rabbitmq import Epmd
 from stack.services.rabbitmq import RabbitMQ
+from stack.services.second_host import SecondCompute
+from stack.services.second_host import SecondLibvirt
+from stack.services.second_host import SecondNamespace
 from stack.services.tacker import TackerConductor
 from stack.services.tacker import TackerIdentity
 from stack.services.tacker import TackerSchema
@@ -67,7 +70,7 @@ MORE: dict[str, tuple[type[Service], ...]] = {
 
 
 def chosen(more: Iterable[str], compute: bool = True,
-           machines: bool = False) -> list[type[Service]]:
+           machines: bool = False, two_hosts: bool = False) -> list[type[Service]]:
     """Return the parts of a stack that are on this machine.
 
     If two have the same name, the later replaces the earlier, as Neutron
@@ -76,8 +79,10 @@ def chosen(more: Iterable[str], compute: bool = True,
     :param more: additions, by their names in MORE.
     :param compute: whether this machine is a compute node.
     :param machines: whether it is one for virtual machines.
+    :param two_hosts: whether it is two of them.
     """
     parts = (*CONTROL, *(COMPUTE if compute else ()),
              *((AdmissionOff, MachineImage, MachineCompute) if machines else ()),
+             *((SecondNamespace, SecondLibvirt, SecondCompute) if two_hosts else ()),
              *(part for name in more for part in MORE[name]))
     return list({part.name: part for part in parts}.values())

@@ -7,129 +7,122 @@ from pathlib import Path
 import shlex
 
 from stack import host
+from stack import libvirt_files
 from stack.service import Service
 from stack.service import Site
 
-# These paths are compiled into the programs; ours are mounted there.
+# Compiled into the programs, too; ours are mounted there.
 DIRECTORIES = (
-    '/run/libvirt', '/etc/libvirt', '/var/lib/libvirt', '/var/cache/libvirt',
-    '/var/log/libvirt',
+    *libvirt_files.DIRECTORIES,
     # Of Open vSwitch and "ip netns", where there is a network.
     '/run/openvswitch', '/etc/openvswitch', '/var/log/openvswitch',
     '/run/netns',
 )
 
-CONFIGURATION = """\
-auth_unix_rw = "none"
-unix_sock_rw_perms = "0700"
-log_outputs = "3:stderr"
-"""
-
 # Besides the one for servers; the network's insists on dnsmasq.
 DRIVERS = ('nodedev', 'secret', 'interface')
-QEMU_CONF = """\
-user = "root"
-group = "root"
-security_driver = "none"
-namespaces = []
-stdio_handler = "file"
-"""
-# The user that QEMU's driver insists on, though it does not use it here.
-_QEMU_USER = {'passwd': 'libvirt-qemu:x:64055:64055::/nonexistent:/bin/false\n',
-              'group': 'libvirt-qemu:x:64055:\n'}
 
 
-def inside(site: Site, *command: str) -> tuple[str, ...]:
-    """Return a command line that runs ``command`` in the stack's mount namespace."""
-    holder = site.processes.leader(MountNamespace.name)
-    return ('nsenter', f'--mount=/proc/{holder}/ns/mnt', '--', *command)
+def inside(site: Site, *command: str, number: int = 1) -> tuple[str, ...]:
+    """Return a command line that runs ``command`` in the namespaces of a host.
+
+    :param number: of the host, counted from 1.
+    """
+    holder = site.processes.leader(of_host(MountNamespace.name, number))
+    return ('nsenter', f'--mount=/proc/{holder}/ns/mnt', f'--uts=/proc/{holder}/ns/uts',
+            '--', *command)
 
 
-def ours(site: Site, path: str) -> Path:
+def of_host(name: str, number: int) -> str:
+    """Return how a part that each host has is called on one of them."""
+    return name if number == 1 else f'{name}-{number}'
+
+
+def data(site: Site, number: int = 1) -> Path:
+    """Return the directory with the files of a host's libvirt."""
+    return site.rundir.data / of_host('libvirt', number)
+
+
+def ours(site: Site, path: str, number: int = 1) -> Path:
     """Return our directory that is mounted at one of DIRECTORIES."""
-    return site.rundir.data / 'libvirt' / path.strip('/').replace('/', '-')
+    return libvirt_files.ours(data(site, number), path)
+
+
+def address(number: int) -> str:
+    """Return where a host of this machine is reached by others."""
+    return f'127.0.0.{10 + number}'
 
 
 class MountNamespace(Service):
     """The process that keeps the mount namespace of libvirt and nova-compute.
 
-    In it, libvirt's directories are ours. With the hybrid cgroup layout, the
-    cgroup2 mount is removed: libvirt 9 cannot start an LXC container beside it.
+    In it, libvirt's directories are ours.
     """
 
     name = 'mount-namespace'
+    number = 1
 
     def prepare(self) -> None:
         """Make the directories, here and where they will be mounted."""
         host.make_mount_points(self.site.rundir, DIRECTORIES)
-        for path in DIRECTORIES:
-            ours(self.site, path).mkdir(parents=True, exist_ok=True)
-        (ours(self.site, '/etc/libvirt') / 'libvirtd.conf').write_text(
-            CONFIGURATION)
-        if self.site.runs_machines:
-            (ours(self.site, '/etc/libvirt') / 'qemu.conf').write_text(QEMU_CONF)
-            for name, line in _QEMU_USER.items():
-                text = Path('/etc', name).read_text()
-                self._with_user(name).write_text(
-                    text if 'libvirt-qemu' in text else text + line)
+        self.write()
 
-    def _with_user(self, name: str) -> Path:
-        return self.site.rundir.data / 'libvirt' / name
+    def write(self) -> None:
+        """Write libvirt's configuration."""
+        libvirt_files.prepare(self._data, DIRECTORIES, self.site.runs_machines,
+                              address(self.number) if self.site.hosts > 1 else '')
 
     def command(self) -> Sequence[str]:
-        """Return a shell that mounts and then only holds the namespace."""
-        lines = ['set -e']
-        lines += [
-            shlex.join(('mount', '--bind', str(ours(self.site, path)), path))
-            for path in DIRECTORIES]
-        if self.site.runs_machines:
-            lines += [
-                shlex.join(('mount', '--bind', str(self._with_user(name)), f'/etc/{name}'))
-                for name in _QEMU_USER]
-        if host.has_hybrid_cgroups():
-            lines.append(f'umount {host.UNIFIED}')
-        lines.append(f'touch {shlex.quote(str(self._flag))}')
-        lines.append('exec sleep infinity')
-        return ('unshare', '--mount', '--propagation', 'private',
+        """Return a shell that mounts and then only holds the namespaces."""
+        lines = ['set -e', *self.mounts(), f'echo $$ > {shlex.quote(str(self.flag))}',
+                 'exec sleep infinity']
+        return ('unshare', '--mount', '--propagation', 'private', '--uts',
                 'sh', '-c', '\n'.join(lines))
+
+    def mounts(self) -> Sequence[str]:
+        """Return the commands that make the host what it is."""
+        return libvirt_files.mounts(self._data, DIRECTORIES, self.site.runs_machines)
 
     def ready(self) -> bool:
         """Whether everything is mounted."""
-        return self._flag.exists()
+        return self.flag.exists()
 
     @property
-    def _flag(self) -> Path:
-        return self.site.rundir.data / 'mounted'
+    def flag(self) -> Path:
+        """The file with the process's number, once everything is mounted."""
+        return self.site.rundir.data / f'mounted-{address(self.number)}'
+
+    @property
+    def _data(self) -> Path:
+        return data(self.site, self.number)
 
 
 class Libvirt(Service):
     """Debian's libvirtd, without systemd and without TCP."""
 
     name = 'libvirtd'
-    needs = ('mount-namespace',)
+    needs: tuple[str, ...] = ('mount-namespace',)
+    number = 1
 
     def prepare(self) -> None:
-        """Choose libvirt's drivers by links to them."""
-        self._drivers.mkdir(parents=True)
-        for name in ('qemu' if self.site.runs_machines else 'lxc', *DRIVERS):
-            module = host.libvirt_driver(name)
-            if module is not None:
-                (self._drivers / module.name).symlink_to(module)
+        """Choose libvirt's drivers."""
+        libvirt_files.link_drivers(self._data, (
+            'qemu' if self.site.runs_machines else 'lxc', *DRIVERS))
 
     def environment(self) -> Mapping[str, str]:
         """Return where the chosen drivers are."""
-        return {'LIBVIRT_DRIVER_DIR': str(self._drivers)}
+        return {'LIBVIRT_DRIVER_DIR': str(self._data / 'drivers')}
 
     def command(self) -> Sequence[str]:
         """Return libvirtd's command line."""
         return inside(
             self.site, '/usr/sbin/libvirtd', '--pid-file',
-            str(self.site.rundir.path / 'libvirtd.pid'))
+            str(self._data / 'libvirtd.pid'), number=self.number)
 
     def ready(self) -> bool:
         """Whether its socket is there."""
-        return (ours(self.site, '/run/libvirt') / 'libvirt-sock').exists()
+        return libvirt_files.socket(self._data).exists()
 
     @property
-    def _drivers(self) -> Path:
-        return self.site.rundir.data / 'libvirt' / 'drivers'
+    def _data(self) -> Path:
+        return data(self.site, self.number)

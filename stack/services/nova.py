@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
+import os
 from pathlib import Path
 import sys
 
@@ -14,6 +15,7 @@ from stack import ini
 from stack.service import Service
 from stack.service import Site
 from stack.service import WsgiService
+from stack.services import hosts
 from stack.services import keystone
 from stack.services import libvirt
 from stack.services import openvswitch
@@ -24,6 +26,16 @@ def configuration(site: Site) -> dict[str, dict[str, object]]:
     return ini.merged(
         _common(site), _clients(site), _compute(site),
         NOVA_RT if site.nova_rt else STOCK, site.nova_conf)
+
+
+def arguments(site: Site, number: int = 1) -> tuple[str, ...]:
+    """Return the options with which a program reads what a host has configured."""
+    return ('--config-file', str(site.rundir.etc / 'nova' / 'nova.conf'),
+            '--config-file', str(_of_host(site, number)))
+
+
+def _of_host(site: Site, number: int) -> Path:
+    return site.rundir.etc / 'nova' / f'host-{number}.conf'
 
 
 # Seconds that a guest has to shut itself down. That of build.MACHINE does not listen.
@@ -61,8 +73,7 @@ def _common(site: Site) -> dict[str, dict[str, object]]:
             # Periodic tasks begin at once; a stop does not wait for them.
             'periodic_fuzzy_delay': 0,
             'graceful_shutdown_timeout': 2,
-            # There is only one.
-            'allow_resize_to_same_host': True,
+            'allow_resize_to_same_host': site.hosts == 1,
         },
         'api': {'auth_strategy': 'keystone'},
         'wsgi': {
@@ -124,6 +135,8 @@ class NovaSchema(Service):
         """Write the files and create the schemas."""
         etc = self.site.rundir.etc / 'nova'
         ini.write(etc / 'nova.conf', configuration(self.site))
+        for number in self.site.numbers:
+            ini.write(_of_host(self.site, number), hosts.options(self.site, number))
         shipped = Path(sys.prefix) / 'etc' / 'nova' / 'api-paste.ini'
         text = shipped.read_text()
         (etc / 'api-paste.ini').write_text(
@@ -167,8 +180,8 @@ class NovaProcess(Service):
         try:
             return any(
                 service.state == 'up' and self._is_new(service.updated_at)
-                for service in keystone.cloud(
-                    self.site).compute.services(binary=self.binary))
+                for service in keystone.cloud(self.site).compute.services(
+                    binary=self.binary, **self.where()))
         except openstack.exceptions.HttpException:
             return False
 
@@ -182,6 +195,10 @@ class NovaProcess(Service):
     def binary(self) -> str:
         """The name under which Nova lists it."""
         return self.name
+
+    def where(self) -> Mapping[str, str]:
+        """Return what tells it from others of its name."""
+        return {}
 
 
 class NovaConductor(NovaProcess):
@@ -205,17 +222,34 @@ class NovaCompute(NovaProcess):
     needs = (
         *NovaProcess.needs, 'nova-api', 'catalogue', 'placement',
         'nova-conductor', 'libvirtd')
+    number = 1
 
     def command(self) -> Sequence[str]:
-        """Return the configured command, in libvirt's mount namespace."""
+        """Return the configured command, in the namespaces of its host."""
         return libvirt.inside(
-            self.site, self.site.script(self.site.compute), '--config-file',
-            str(self.site.rundir.etc / 'nova' / 'nova.conf'))
+            self.site, self.site.script(self.site.compute),
+            *arguments(self.site, self.number), number=self.number)
+
+    def environment(self) -> Mapping[str, str]:
+        """Return where it finds the commands that go to the other host."""
+        if self.site.hosts == 1:
+            return {}
+        return {'PATH': f'{hosts.between(self.site)}{os.pathsep}{os.environ["PATH"]}'}
+
+    @property
+    def binary(self) -> str:
+        """See base class."""
+        return NovaCompute.name
+
+    def where(self) -> Mapping[str, str]:
+        """See base class."""
+        return {'host': hosts.name(self.number)}
 
     def ready(self) -> bool:
         """Whether its host can be chosen: registered, and mapped to a cell."""
         return super().ready() and any(
-            keystone.cloud(self.site).compute.hypervisors())
+            hypervisor.service_details['host'] == hosts.name(self.number)
+            for hypervisor in keystone.cloud(self.site).compute.hypervisors(details=True))
 
 
 class MachineCompute(NovaCompute):

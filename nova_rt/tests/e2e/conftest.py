@@ -15,6 +15,7 @@ from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e import stacks
 from stack import kernel as stack_kernel
 from stack.services import libvirt
+from stack.services import nova
 
 # Threads may take names at once, which no generator allows.
 _names = map('e2e-{}'.format, itertools.count(1))
@@ -56,13 +57,13 @@ def user(stack, operator, kernel):
 
 @pytest.fixture(scope='session')
 def manage(stack):
-    """Runs nova-rt-manage with the stack's configuration."""
-    def run(*arguments):
-        config = stack.site.rundir.etc / 'nova' / 'nova.conf'
+    """Runs nova-rt-manage with the configuration of a host of the stack."""
+    def run(*arguments, number=1):
         done = subprocess.run(
             libvirt.inside(
                 stack.site, sys.executable, '-m', 'nova_rt.cmd.manage',
-                '--config-file', str(config), *arguments, '-f', 'json'),
+                *nova.arguments(stack.site, number), *arguments, '-f', 'json',
+                number=number),
             capture_output=True, text=True, timeout=driver.PATIENCE,
             check=False)
         return done.returncode, done.stdout, done.stderr

@@ -270,6 +270,18 @@ def ledger(stack: stack_cloud.Cloud) -> shares.HostShares:
     return told
 
 
+def taken_back(operator: openstack.connection.Connection, service: Any,
+               name: str) -> bool:
+    """Force a service up, once it has given up what was evacuated from it."""
+    try:
+        operator.compute.update_service_forced_down(service, name, forced=False)
+    except openstack.exceptions.BadRequestException as refused:
+        if 'evacuation' not in str(refused):
+            raise
+        return False
+    return True
+
+
 def agreed(manage: Callable[..., tuple[int, str, str]]) -> bool:
     """Return whether an audit finds nothing.
 

@@ -12,6 +12,7 @@ import importlib
 import os
 import pathlib
 import signal
+import sys
 
 VARIABLE = 'NOVA_RT_KILL_AT'
 
@@ -78,6 +79,18 @@ RESIZE = (
     Point('after', f'{_DRIVER}.change_reservation'),
     Point('after', f'{_CHANGES}._change'),
 )
+
+
+def program(folder: pathlib.Path, order: str) -> str:
+    """Write a command that is nova-rt-compute, and can be killed; return its path.
+
+    :param order: the path of the file that tells it where, as the shell expands it.
+    """
+    script = folder / 'compute'
+    script.write_text(f'#!/bin/sh\n{VARIABLE}={order} exec {sys.executable} '
+                      '-m nova_rt.tests.e2e.kill_points "$@"\n')
+    script.chmod(0o755)
+    return str(script)
 
 
 def install(order: pathlib.Path) -> None:

@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 
 @contextlib.contextmanager
 def running(name: str, more: Sequence[str] = (), nodes: int = 0,
-            virt_type: str = 'lxc') -> Iterator[stack_cloud.Cloud]:
+            virt_type: str = 'lxc', hosts: int = 1) -> Iterator[stack_cloud.Cloud]:
     """Start a stack, and give everything back at the end.
 
     :param name: of its run directory. ``NOVA_RT_<NAME>_RUN_DIR`` may name one
@@ -28,6 +28,7 @@ def running(name: str, more: Sequence[str] = (), nodes: int = 0,
     :param more: what it has besides, see ``stack.services.MORE``.
     :param nodes: how many compute nodes it has in virtual machines.
     :param virt_type: Nova's option for this machine.
+    :param hosts: how many hosts of virtual machines this machine is.
 
     Skips the tests where there can be no stack.
     """
@@ -40,13 +41,13 @@ def running(name: str, more: Sequence[str] = (), nodes: int = 0,
     elif virt_type == 'lxc':
         reason = prerequisites.missing_for_containers()
     else:
-        reason = prerequisites.missing_for_machines()
+        reason = prerequisites.missing_for_machines(hosts)
     if reason:
         pytest.skip(reason)
     interruption.interruptible()
     cloud = stack_cloud.Cloud(
         service.Site(rundir.RunDir(ROOT / 'run' / name), more=more,
-                     nodes=nodes, virt_type=virt_type),
+                     nodes=nodes, virt_type=virt_type, hosts=hosts),
         report=lambda part, seconds: print(f'{part}: {seconds:.1f} s'))
     cloud.up()
     try:

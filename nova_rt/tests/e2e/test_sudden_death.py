@@ -6,7 +6,6 @@ By default at a few of them; FULL=1 takes them all.
 
 import itertools
 import os
-import sys
 
 import pytest
 
@@ -34,12 +33,8 @@ def order(stack, tmp_path_factory):
     """The file that tells nova-rt-compute where to die."""
     folder = tmp_path_factory.mktemp('kill')
     path = folder / 'at'
-    script = folder / 'compute'
-    script.write_text(
-        f'#!/bin/sh\n{kill_points.VARIABLE}={path} exec {sys.executable} '
-        '-m nova_rt.tests.e2e.kill_points "$@"\n')
-    script.chmod(0o755)
-    before, stack.site.compute = stack.site.compute, str(script)
+    before = stack.site.compute
+    stack.site.compute = kill_points.program(folder, str(path))
     stack.restart('nova-compute')
     yield path
     path.unlink(missing_ok=True)

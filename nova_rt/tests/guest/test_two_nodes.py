@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers on two nodes with our kernel."""
 
-from openstack import exceptions
 import pytest
 
 from nova_rt.tests.e2e import driver
@@ -57,21 +56,9 @@ def test_a_server_of_a_killed_node_is_evacuated_and_the_node_comes_back(
         assert 0.3 in user.container(server.id).reserved
     finally:
         stack.restart(name)
-        driver.until(lambda: taken_back(operator, service, name),
+        driver.until(lambda: driver.taken_back(operator, service, name),
                      f'{name} is taken back', user.patience, pause=2)
     # What it had is not its own any more, and it says so.
     for node in nodes:
         driver.until(lambda node=node: manage(node, 'audit') == [],
                      'all say the same', patience=300, pause=2)
-
-
-def taken_back(operator, service, name):
-    """Force a service up, once it has given up what was evacuated from it."""
-    try:
-        operator.compute.update_service_forced_down(
-            service, name, forced=False)
-    except exceptions.BadRequestException as refused:
-        if 'evacuation' not in str(refused):
-            raise
-        return False
-    return True

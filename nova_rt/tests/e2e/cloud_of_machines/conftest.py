@@ -9,7 +9,6 @@ import itertools
 
 import pytest
 
-from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e import stacks
 from nova_rt.tests.e2e.cloud_of_machines import machine_user
 
@@ -26,8 +25,5 @@ def stack():
 @pytest.fixture
 def user(stack, operator):
     """An ordinary user, whose servers are deleted after the test."""
-    user = machine_user.MachineUser(
-        driver.connect(stack.environment('demo')), operator, stack.site, _names)
-    yield user
-    user.delete_all()
-    driver.until(user.nothing_runs, 'no virtual machine is left')
+    with machine_user.of(stack, operator, _names) as user:
+        yield user

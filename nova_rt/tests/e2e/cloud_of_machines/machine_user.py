@@ -2,13 +2,16 @@
 """A user whose servers are virtual machines, and the kernel under them."""
 
 from collections.abc import Iterator
+import contextlib
 
 import openstack
 
 from nova_rt.tests.e2e import driver
+from stack import cloud as stack_cloud
 from stack import machines
 from stack.image import build
 from stack.service import Site
+from stack.services import hosts
 
 
 class MachineUser(driver.User):
@@ -31,7 +34,8 @@ class MachineUser(driver.User):
         :raises FileNotFoundError: if none runs.
         """
         shown = self._operator.compute.get_server(server)
-        return machines.machine(self._site, shown.name, shown.instance_name)
+        return machines.machine(self._site, shown.name, shown.instance_name,
+                                hosts.number(shown.compute_host))
 
     def shares(self, server: str) -> set[float]:
         """Return what the kernel has reserved for a server's vCPUs, as fractions."""
@@ -40,3 +44,14 @@ class MachineUser(driver.User):
     def nothing_runs(self) -> bool:
         """Whether no virtual machine of the stack is left."""
         return not machines.reserved_threads(self._site)
+
+
+@contextlib.contextmanager
+def of(stack: stack_cloud.Cloud, operator: openstack.connection.Connection,
+       names: Iterator[str]) -> Iterator[MachineUser]:
+    """Yield the stack's ordinary user, and delete her servers at the end."""
+    user = MachineUser(
+        driver.connect(stack.environment('demo')), operator, stack.site, names)
+    yield user
+    user.delete_all()
+    driver.until(user.nothing_runs, 'no virtual machine is left')
