@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import shlex
 
 from stack import host
+from stack.service import Site
 from stack.services import hosts
 from stack.services import libvirt
 from stack.services import nova
@@ -33,6 +34,15 @@ exec {data}/between/ssh "${{2%%:*}}" "cp --sparse=always /dev/stdin '${{2#*:}}'"
 """
 
 
+def write_commands(site: Site) -> None:
+    """Write the commands with which a host reaches the other one's files."""
+    between = hosts.between(site)
+    between.mkdir(parents=True)
+    for name, text in (('ssh', _SSH), ('scp', _SCP)):
+        (between / name).write_text(text.format(data=shlex.quote(str(site.rundir.data))))
+        (between / name).chmod(0o755)
+
+
 class SecondNamespace(libvirt.MountNamespace):
     """See base class; also with a name of its own, and control groups."""
 
@@ -43,13 +53,9 @@ class SecondNamespace(libvirt.MountNamespace):
 
     def prepare(self) -> None:
         """Make directories, groups, and the way between the hosts."""
-        own, between = hosts.nova(self.site, 2), hosts.between(self.site)
-        for path in (hosts.nova(self.site, 1), own / 'instances', between):
+        for path in (hosts.nova(self.site, 1), hosts.nova(self.site, 2) / 'instances'):
             path.mkdir(parents=True, exist_ok=True)
-        for name, text in (('ssh', _SSH), ('scp', _SCP)):
-            (between / name).write_text(
-                text.format(data=shlex.quote(str(self.site.rundir.data))))
-            (between / name).chmod(0o755)
+        write_commands(self.site)
         self._groups = host.make_groups(self.site.rundir, f'nova-rt-{hosts.SECOND}')
         self.write()
 
