@@ -83,6 +83,13 @@ def test_a_vcpu_with_its_runtime_anywhere_in_each_period_is_supplied():
     assert supplied.shortfall_us(supplied_as(early_then_late), held, 0) <= 1000
 
 
+def test_what_nobody_watched_counts_as_missing():
+    held = model.Resource(40_000, 100_000)
+    always = [1]
+    assert supplied.shortfall_us(supplied_as(always, step_ms=200), held, 0) == 0
+    assert supplied.shortfall_us(supplied_as(always, step_ms=300), held, 0) == 1_000_000
+
+
 @pytest.mark.parametrize(('late_us', 'short_us'), [(0, 20_000), (12_000, 8000)])
 def test_what_is_missing_in_any_period_is_noticed(late_us, short_us):
     held = model.Resource(40_000, 100_000)
