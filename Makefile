@@ -78,7 +78,7 @@ experiments:  ## run one of the experiments (NAME=queueing, ...)
 	@PYTHON=$(PYTHON) tools/prepare
 	@tools/stage -q experiment $(or $(NAME),--help)
 
-dist:  ## build the wheels into dist
+dist:  ## build wheels and sdists into dist, twice, and compare
 	@rm -rf dist
 	@PYTHON=$(PYTHON) tools/prepare
 	@.venv/bin/tox run -e $@

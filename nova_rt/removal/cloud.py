@@ -9,7 +9,6 @@ host is allocated.
 from __future__ import annotations
 
 from collections.abc import Collection
-from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -22,15 +21,12 @@ from nova import objects
 from nova import servicegroup
 import sqlalchemy as sa
 
-from nova_rt import reservation
-from nova_rt import shares
 from nova_rt.db import history
 from nova_rt.db import problems
+from nova_rt.removal import flavors
 from nova_rt.removal import placement
 from nova_rt.removal import records
 from nova_rt.removal import remnants
-
-_EXTRA_SPECS = (reservation.EXTRA_SPEC_PREFIX, 'trait:CUSTOM_RT_', f'trait:{shares.TRAIT}')
 
 
 class Database(Protocol):
@@ -72,7 +68,7 @@ class Cloud:
                 yield from _in_rows(cell.name, connection, up)
         yield from self._in_requests()
         yield from self._in_placement()
-        yield from _in_flavors(objects.FlavorList.get_all(self._context))
+        yield from flavors.left(objects.FlavorList.get_all(self._context))
 
     def clean(self, abandon: bool) -> None:
         """Remove what no server and no compute service needs any more.
@@ -188,14 +184,3 @@ def _in_rows(name: str, cell: sa.Connection, up: Collection[str],
     if history.begun(cell):
         yield remnants.Remnant(
             f'cell {name}', 'generated columns', 'nova-rt-manage db downgrade')
-
-
-def _in_flavors(flavors: Iterable[objects.Flavor]) -> Iterator[remnants.Remnant]:
-    """Yield the flavors that ask for a reservation or its hosts: the operator's own."""
-    for flavor in flavors:
-        names = sorted(name for name in flavor.extra_specs if name.startswith(_EXTRA_SPECS))
-        if names:
-            properties = ''.join(f' --property {name}' for name in names)
-            yield remnants.Remnant(
-                f'flavor {flavor.name}', f'it has {", ".join(names)}',
-                f'openstack flavor unset {flavor.flavorid}{properties}', ours=False)

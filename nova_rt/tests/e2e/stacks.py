@@ -20,7 +20,8 @@ ROOT = pathlib.Path(__file__).parents[3]
 
 @contextlib.contextmanager
 def running(name: str, more: Sequence[str] = (), nodes: int = 0,
-            virt_type: str = 'lxc', hosts: int = 1) -> Iterator[stack_cloud.Cloud]:
+            virt_type: str = 'lxc', hosts: int = 1,
+            stock: bool = False) -> Iterator[stack_cloud.Cloud]:
     """Start a stack, and give everything back at the end.
 
     :param name: of its run directory. ``NOVA_RT_<NAME>_RUN_DIR`` may name one
@@ -29,6 +30,7 @@ def running(name: str, more: Sequence[str] = (), nodes: int = 0,
     :param nodes: how many compute nodes it has in virtual machines.
     :param virt_type: Nova's option for this machine.
     :param hosts: how many hosts of virtual machines this machine is.
+    :param stock: whether Nova is without nova-rt.
 
     Skips the tests where there can be no stack.
     """
@@ -46,8 +48,9 @@ def running(name: str, more: Sequence[str] = (), nodes: int = 0,
         pytest.skip(reason)
     interruption.interruptible()
     cloud = stack_cloud.Cloud(
-        service.Site(rundir.RunDir(ROOT / 'run' / name), more=more,
-                     nodes=nodes, virt_type=virt_type, hosts=hosts),
+        service.Site(rundir.RunDir(ROOT / 'run' / name),
+                     'nova-compute' if stock else 'nova-rt-compute', not stock,
+                     more=more, nodes=nodes, virt_type=virt_type, hosts=hosts),
         report=lambda part, seconds: print(f'{part}: {seconds:.1f} s'))
     cloud.up()
     try:
