@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import Protocol
 
-WIDTH = 50  # characters that stand for a whole CPU
+from nova_rt import bandwidth
+from nova_rt import bars
 
 
 class Reserved(Protocol):
@@ -23,16 +24,13 @@ class Reserved(Protocol):
 def host(containers: Iterable[Reserved], cap: float) -> str:
     """Return a bar per pCPU: the shares of the servers, and what is left."""
     containers = list(containers)
+    capacity = bandwidth.fraction_to_bandwidth(cap)
     lines = []
     for cpu in sorted({cpu for container in containers for cpu in container.shares}):
-        held = [(container.server, container.shares[cpu]) for container in containers
-                if cpu in container.shares]
-        left = cap - sum(share for _, share in held)
-        bar = ''.join(
-            f'{name} {share:.0%}'.center(round(share * WIDTH), '#')
-            for name, share in held)
-        free = f'left {left:.0%}'.center(round(left * WIDTH), '.')
-        lines.append(f'  pCPU {cpu} [{bar}{free}] cap {cap:.0%}')
+        held = [(container.server, bandwidth.fraction_to_bandwidth(container.shares[cpu]))
+                for container in containers if cpu in container.shares]
+        left = capacity - sum(share for _, share in held)
+        lines.append(f'  {bars.bar(cpu, capacity, left, held)}')
     return '\n'.join(lines)
 
 

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable
 import dataclasses
+import itertools
 
 from nova_rt import reservation
 from nova_rt import shares
@@ -67,3 +68,14 @@ def from_mask(mask: str) -> tuple[int, ...]:
     """
     bits = int(mask, 16)
     return tuple(i for i in range(bits.bit_length()) if bits >> i & 1)
+
+
+def ranges(pcpus: Iterable[int]) -> str:
+    """Return ascending pCPUs as numbers and ranges: ``0-3,6``."""
+    runs = []
+    for _, run in itertools.groupby(
+            enumerate(pcpus), key=lambda pair: pair[1] - pair[0]):
+        numbers = [pcpu for _, pcpu in run]
+        runs.append(str(numbers[0]) if len(numbers) == 1
+                    else f'{numbers[0]}-{numbers[-1]}')
+    return ','.join(runs)

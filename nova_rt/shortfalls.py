@@ -10,6 +10,7 @@ import itertools
 from nova_rt import bandwidth
 from nova_rt import fitting
 from nova_rt import kinds
+from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
 
@@ -133,21 +134,10 @@ def _of_pcpus(name: str, reported: shares.HostShares,
         missing = wanted.bandwidth - left
         if missing > 0:
             yield Shortfall(
-                name, _range([pcpu for pcpu, _ in group]),
+                name, f'pCPU {ledger.ranges(pcpu for pcpu, _ in group)}',
                 bandwidth.percent(wanted.bandwidth), bandwidth.percent(left),
                 bandwidth.percent(missing),
                 'There is too little left for one vCPU.')
-
-
-def _range(pcpus: list[int]) -> str:
-    """Return pCPUs as numbers and ranges; they need not be adjacent."""
-    runs = []
-    for _, run in itertools.groupby(
-            enumerate(pcpus), key=lambda pair: pair[1] - pair[0]):
-        numbers = [pcpu for _, pcpu in run]
-        runs.append(str(numbers[0]) if len(numbers) == 1
-                    else f'{numbers[0]}-{numbers[-1]}')
-    return f'pCPU {",".join(runs)}'
 
 
 def _amount(name: str, amount: int) -> str:

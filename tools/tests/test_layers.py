@@ -37,6 +37,7 @@ ALLOWED = {
     'nova_rt.explain': _FLOOR | {'nova_rt.filters', 'nova_rt.view'},
     'nova_rt.removal': _FLOOR | {'nova_rt.api', 'nova_rt.db', 'nova_rt.virt'},
     'nova_rt.rest': _FLOOR | {'nova_rt.db', 'nova_rt.view', 'nova_rt.explain'},
+    'nova_rt.osc': {'nova_rt'},
     'nova_rt.cmd': _PRODUCT,
     'nova_rt.testing': _PRODUCT,
     'tacker_rt': {'nova_rt'},

@@ -20,6 +20,9 @@ EDGES = {
     'WSGI, its applications, and JSON that comes in by it': {
         'nova_rt.api.paste_filter', 'nova_rt.rest.application', 'nova_rt.rest.deploy',
         'nova_rt.rest.endpoints', 'nova_rt.rest.errors', 'nova_rt.rest.validation'},
+    "answers of an API, and osc-lib's manager of clients": {
+        'nova_rt.osc.client', 'nova_rt.osc.columns', 'nova_rt.osc.identifiers',
+        'nova_rt.osc.plugin'},
     "cliff's parsers": {'nova_rt.cmd.manage', 'nova_rt.cmd.plan'},
     'YAML and CSV of users': {'nova_rt.model.taskfile', 'tacker_rt'},
     'Matplotlib and numba': {

@@ -61,9 +61,9 @@ def _scope(call: Call) -> holders.Scope:
     """
     own, wanted = call.context.project_id, call.query.get('project_id')
     if not call.allows(policies.SERVERS_ALL):
-        if wanted not in (None, own):
+        if own is None or wanted not in (None, own):
             raise errors.ForbiddenError(
-                'Your roles do not allow to see the servers of another project.')
+                'Your roles allow to see the servers of your own project only.')
         wanted = own
     return holders.Scope(wanted, call.query.get('host'))
 

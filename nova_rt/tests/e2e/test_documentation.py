@@ -93,10 +93,11 @@ def test_the_guide_from_an_slo_to_a_server(reader, made, tmp_path):
 
 def test_the_operators_pages(
         reader, user, flavors, operator, manage, tmp_path):
-    server = user.boot(flavors(60_000))
-    provider = next(iter(operator.compute.hypervisors())).id
+    flavor = flavors(60_000)
+    server = user.boot(flavor)
+    (hypervisor,) = operator.compute.hypervisors()
     operated = reader(names={
-        'SERVER': server.id, 'PROVIDER': provider,
+        'SERVER': server.id, 'PROVIDER': hypervisor.id,
         '/etc/nova/api-paste.ini': str(tmp_path / 'api-paste.ini')})
 
     # The check ends with another status as long as a column is missing.
@@ -107,6 +108,9 @@ def test_the_operators_pages(
     operated.read('doc/source/operator/placement.rst')
     operated.read('doc/source/operator/changes.rst')
     operated.read('doc/source/operator/audit.rst')
+    reader(names={
+        'compute-1': hypervisor.name, 'web': server.name, 'rt1': flavor,
+    }).read('doc/source/operator/view.rst')
     assert user.settled(server.id, 'ACTIVE').flavor.extra_specs[
         'hw:cpu.rt_runtime_us'] == '80000'
 

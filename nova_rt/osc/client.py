@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client of nova-rt's API: paths in, JSON out, sentences where it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import Any
+
+from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import session as ks_session
+from osc_lib import exceptions
+
+Json = dict[str, Any]
+
+
+class Client:
+    """One user's view.
+
+    :param session: with the user's credentials
+    :param version: of the API
+
+    Each method raises osc-lib's CommandError with the API's own sentence.
+    """
+
+    def __init__(self, session: ks_session.Session, version: str,
+                 interface: str | None = None, region_name: str | None = None) -> None:
+        self._api = adapter.Adapter(
+            session, service_type='rt', interface=interface, region_name=region_name,
+            default_microversion=version if '.' in version else f'{version}.0')
+
+    def get(self, path: str, **query: object) -> Json:
+        """Return an answer.
+
+        :param query: parameters; those that are None are left out
+        """
+        return self._ask('GET', path, params={
+            name: value for name, value in query.items() if value is not None})
+
+    def pages(self, path: str, what: str, **query: object) -> Iterator[Json]:
+        """Yield all entries of a list, page by page.
+
+        :param what: under which name they are in an answer
+        """
+        marker = None
+        while True:
+            page = self.get(path, marker=marker, **query)
+            _check_complete(page)
+            yield from page[what]
+            marker = page.get('next')
+            if marker is None:
+                return
+
+    def post(self, path: str, body: Mapping[str, object]) -> Json:
+        """Return the answer to a body."""
+        return self._ask('POST', path, json=body)
+
+    def _ask(self, method: str, path: str, **kwargs: Any) -> Json:
+        try:
+            answer = self._api.request(path, method, raise_exc=False, **kwargs)
+        except ks_exc.EndpointNotFound:
+            raise exceptions.CommandError(
+                'The service catalogue has no service "rt": ask your operator whether '
+                'the cloud has nova-rt.') from None
+        if answer.status_code >= 400:
+            raise exceptions.CommandError(
+                f'{_sentence(answer)} (HTTP {answer.status_code})')
+        return dict(answer.json())
+
+
+def of(clients: Any) -> Client:
+    """Return the client among those that osc-lib's manager has made."""
+    client: Client = clients.rt
+    return client
+
+
+def _check_complete(page: Json) -> None:
+    """Refuse to show a part of a list as the whole.
+
+    :raises CommandError: if a cell did not answer
+    """
+    if page['unreachable_cells']:
+        raise exceptions.CommandError(
+            'The list would not be complete, as no answer came from the database of '
+            f'{", ".join(page["unreachable_cells"])}: try again later.')
+
+
+def _sentence(answer: Any) -> str:
+    try:
+        return str(answer.json()['errors'][0]['detail'])
+    except (ValueError, LookupError, TypeError):
+        return f'The answer was "{answer.reason}".'

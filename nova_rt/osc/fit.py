@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""openstack rt why and rt capacity: what keeps a server from a host, and how many more fit."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from osc_lib import exceptions
+from osc_lib.cli import parseractions
+from osc_lib.command import command
+
+from nova_rt.osc import client
+from nova_rt.osc import identifiers
+from nova_rt.osc.client import Json
+
+_REASONS = ('host', 'what', 'needed', 'left', 'missing', 'why')
+
+
+class Why(command.Lister):
+    """Show what each host is short of now for a server, in the sum and by pCPU.
+
+    Either for a server, whose fault is the first row, or for a flavor that one would
+    like to boot.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the server, or flavor and hints."""
+        parser = super().get_parser(prog_name)
+        which = parser.add_mutually_exclusive_group(required=True)
+        which.add_argument('server', metavar='SERVER', nargs='?',
+                           help='the name or id of a server')
+        which.add_argument('--flavor', metavar='FLAVOR',
+                           help='the name or id of a flavor, instead of a server')
+        _add_hints(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace,
+                    ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Return a row for each thing that is missing."""
+        clients = self.app.client_manager
+        if parsed_args.flavor:
+            body = _new_server(parsed_args)
+        elif parsed_args.hint:
+            raise exceptions.CommandError(
+                '--hint is for a --flavor: a server keeps the hints that it has.')
+        else:
+            body = {'server': identifiers.of_server(clients, parsed_args.server)}
+        return _REASONS, list(_reasons(client.of(clients).post('/why', body)))
+
+
+class Capacity(command.Lister):
+    """Show how many more servers of a flavor fit each host, and all of them.
+
+    The filter, the claim and Placement would decide so for one after the other.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add flavor and hints."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--flavor', metavar='FLAVOR', required=True,
+                            help='the name or id of a flavor')
+        _add_hints(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace,
+                    ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        """Return a row for each host, and one for all."""
+        answer: Json = client.of(self.app.client_manager).post(
+            '/capacity', _new_server(parsed_args))
+        return ('host', 'servers', 'limit'), [
+            *((host['host'], host['servers'], host['limit']) for host in answer['hosts']),
+            ('', answer['total'], 'All hosts together.')]
+
+
+def _add_hints(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--hint', metavar='KEY=VALUE', action=parseractions.KeyValueAction,
+        help='a scheduler hint, such as cpu.rt_runtime_us=120000; may be repeated')
+
+
+def _new_server(parsed_args: argparse.Namespace) -> Json:
+    return {'flavor': parsed_args.flavor, 'hints': parsed_args.hint or {}}
+
+
+def _reasons(answer: Json) -> Iterator[tuple[str, ...]]:
+    if answer['fault']:
+        yield '', 'fault', '', '', '', answer['fault']
+    for host in answer['hosts']:
+        for each in host['shortfalls']:
+            yield (host['host'], each['what'], each['needed'], each['left'],
+                   each['missing'], each['sentence'])
+        if host['fits']:
+            yield host['host'], '', '', '', '', 'The server fits now.'

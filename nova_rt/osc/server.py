@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""openstack rt server: servers with their reservations."""
+
+from __future__ import annotations
+
+import argparse
+
+from osc_lib.command import command
+
+from nova_rt.osc import client
+from nova_rt.osc import columns
+from nova_rt.osc import identifiers
+from nova_rt.osc.client import Json
+
+_COLUMNS = ('id', 'name', 'project_id', 'status', 'kind', 'runtime_us', 'period_us',
+            'vcpus', 'bandwidth', 'pcpus', 'host')
+
+
+class List(command.Lister):
+    """List the servers that hold a reservation, of all projects that you may see."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add what restricts the list."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--host', metavar='HOST', help='only servers on this host')
+        parser.add_argument('--project-id', metavar='ID',
+                            help='only servers of this project')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace,
+                    ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        """Return a row for each server."""
+        servers = client.of(self.app.client_manager).pages(
+            '/servers', 'servers', host=parsed_args.host,
+            project_id=parsed_args.project_id)
+        return _COLUMNS, [_row(server) for server in servers]
+
+
+class Show(command.ShowOne):
+    """Show a server's reservation, also of one that found no room."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the server."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('server', metavar='SERVER', help='the name or id of a server')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace,
+                    ) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        """Return what there is to tell of it."""
+        clients = self.app.client_manager
+        uuid = identifiers.of_server(clients, parsed_args.server)
+        return _COLUMNS, _row(client.of(clients).get(f'/servers/{uuid}'))
+
+
+def _row(server: Json) -> tuple[object, ...]:
+    wanted = server['reservation'] or {}
+    return (server['server'], server['name'], server['project_id'], server['status'],
+            server['kind'], wanted.get('runtime_us'), wanted.get('period_us'),
+            wanted.get('vcpus'),
+            columns.Share(wanted['bandwidth']) if wanted else None,
+            columns.PCPUs(server['pcpus']), server.get('host'))

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``openstack rt`` through the real shell, in this process, with the API on Nova's fixtures."""
+
+import contextlib
+import io
+import json
+
+from openstackclient import shell
+from osc_lib import clientmanager
+from wsgi_intercept import interceptor
+
+from nova_rt.tests.functional.rest import operators_cloud
+
+URL = 'http://operator.example/rt'
+# By token.
+ROLES = {'admin': 'admin,member,reader', 'user': 'member,reader'}
+
+
+class Authenticated:
+    """A WSGI application behind a stand-in for Keystone's middleware."""
+
+    def __init__(self, application, project):
+        self._application = application
+        self._project = project
+
+    def __call__(self, environ, start_response):
+        token = environ.get('HTTP_X_AUTH_TOKEN', '')
+        return self._application(dict(
+            environ, HTTP_X_AUTH_USER=token, HTTP_X_ROLES=ROLES.get(token, ''),
+            HTTP_X_AUTH_PROJECT_ID=self._project), start_response)
+
+
+class TestCommands(operators_cloud.OperatorsCloud):
+
+    def setUp(self):
+        super().setUp()
+        application = Authenticated(
+            operators_cloud.Checked(self.api_fixture.app()), operators_cloud.OTHER_PROJECT)
+        intercept = interceptor.RequestsInterceptor(
+            lambda: application, url='http://operator.example:80/')
+        intercept.install_intercept()
+        self.addCleanup(intercept.uninstall_intercept)
+
+    def run_shell(self, *arguments, token='admin', version=None):
+        """Return exit status, output and what was said of errors."""
+        out, err = io.StringIO(), io.StringIO()
+        chosen = [f'--os-rt-api-version={version}'] if version else []
+        # The class keeps the client of whoever came first.
+        vars(clientmanager.ClientManager)['rt']._handle = None
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                status = shell.OpenStackShell().run([
+                    '--os-auth-type', 'admin_token', '--os-endpoint', URL,
+                    '--os-token', token, *chosen, 'rt', *arguments])
+            except SystemExit as exc:
+                status = exc.code
+        return status, out.getvalue(), err.getvalue()
+
+    def told(self, *arguments, **kwargs):
+        """Return what a command prints for programs."""
+        status, out, err = self.run_shell(*arguments, '-f', 'json', **kwargs)
+        self.assertEqual((0, ''), (status, err))
+        return json.loads(out)
+
+    def assert_refused(self, sentence, *arguments, **kwargs):
+        status, out, err = self.run_shell(*arguments, **kwargs)
+        self.assertNotEqual(0, status, out)
+        self.assertIn(sentence, err)
+        self.assertNotIn('Traceback', err)
+
+    def test_each_sees_what_is_theirs_to_see(self):
+        self._check_what_an_operator_sees()
+        self._check_what_is_drawn()
+        self._check_what_a_user_sees()
+
+    def _check_what_an_operator_sees(self):
+        hosts = self.told('host', 'list')
+        self.assertEqual(['host1', 'host2'], [host['host'] for host in hosts])
+        self.assertEqual([3.8, 1.4, 0.65], [
+            hosts[0][name] for name in ('share', 'used', 'most_left')])
+        host = self.told('host', 'show', 'host2')
+        self.assertEqual(
+            {self.batch['id']: 0.5}, host['pcpus'][0]['servers'])
+        servers = self.told('server', 'list', '--host', 'host1')
+        self.assertEqual({'web', 'db'}, {server['name'] for server in servers})
+        server = self.told('server', 'show', self.db['id'])
+        self.assertEqual((40000, 0.4, 'host1'), (
+            server['runtime_us'], server['bandwidth'], server['host']))
+        self.assertEqual(2, len(server['pcpus']))
+        projects = self.told('project', 'list')
+        self.assertEqual([1.4, 0.5], [project['share'] for project in projects])
+
+    def _check_what_is_drawn(self):
+        status, out, _ = self.run_shell('host', 'show', 'host1')
+        self.assertEqual(0, status)
+        for line in ('web 30%', 'db 40%', 'left 65%', 'cap 95%'):
+            self.assertIn(line, out)
+        status, out, _ = self.run_shell('host', 'list', '-f', 'csv')
+        self.assertIn('"host1","container","hcbs-multi",4,"0.95","3.8","1.4","0.65",""', out)
+
+    def test_why_and_how_many_more_are_told(self):
+        rows = self.told('why', self.large['id'])
+        self.assertEqual('fault', rows[0]['what'])
+        self.assertIn('No room on', rows[0]['why'])
+        self.assertEqual({'', 'host1', 'host2'}, {row['host'] for row in rows})
+        fits = self.told('why', '--flavor', self.flavor)
+        self.assertEqual({'The server fits now.'}, {row['why'] for row in fits})
+        lacks = self.told('why', '--flavor', self.flavor,
+                          '--hint', 'cpu.rt_runtime_us=70000')
+        self.assertIn(('host1', 'pCPU 0-1', '5%'), {
+            (row['host'], row['what'], row['missing']) for row in lacks})
+        rows = self.told('capacity', '--flavor', self.flavor)
+        self.assertEqual([('host1', 3), ('host2', 5), ('', 8)], [
+            (row['host'], row['servers']) for row in rows])
+
+    def test_what_is_refused_is_one_sentence(self):
+        self.assert_refused(
+            'Your roles do not allow rt:hosts:list in this scope. (HTTP 403)',
+            'host', 'list', token='user')
+        self.assert_refused("There is no host 'nowhere'", 'host', 'show', 'nowhere')
+        self.assert_refused("There is no flavor 'gold'", 'capacity', '--flavor', 'gold')
+        self.assert_refused(
+            'There is no server 12345678-1234-4234-8234-123456789012',
+            'why', '12345678-1234-4234-8234-123456789012')
+        self.assert_refused('There is no such version: ask for 1.0 to 1.0',
+                            'host', 'list', version='1.99')
+        self.assert_refused('--os-rt-api-version 0.9 is not known here',
+                            'host', 'list', version='0.9')
+
+    def _check_what_a_user_sees(self):
+        (server,) = self.told('server', 'list', token='user')
+        self.assertEqual(('batch', None), (server['name'], server['host']))
+        (project,) = self.told('project', 'list', token='user')
+        self.assertEqual(0.5, project['share'])
