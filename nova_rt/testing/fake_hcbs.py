@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stand-ins for kernels that speak hcbs-list and hcbs-max, in memory.
+"""Stand-ins for kernels with HCBS on control groups version 2, in memory.
 
 They share the rules of admission of :mod:`nova_rt.testing.fake_kernel`, and are
-used like it. The files alone differ, by what the research branches and the
-documentation of the proposed series say. Both are on control groups version 2,
-where the root group has a pool, :data:`POOL`, that all groups take from.
+used like it. The files alone differ, by what the research branches, the
+documentation of the proposed series, and that of our kernel say. With hcbs-list
+and hcbs-max the root group has a pool, :data:`POOL`, that all groups take from.
 """
 
 from collections.abc import Iterator
@@ -68,20 +68,45 @@ class FakeListKernel(_FakePoolKernel):
         return self._set(group, times[0], self._groups[group].runtimes_us)
 
 
-class FakeMaxKernel(_FakePoolKernel):
-    """One file with a runtime for all pCPUs, or "max", and a period.
+class _FakeUnboundedKernel(fake_kernel.FakeKernel):
+    """A new group has no budget of its own: those above bound its children.
 
-    :ivar unbounded: the groups that say "max"
+    :ivar unbounded: the groups without a budget of their own
     """
 
-    def __init__(self, count: int = 4, proc: pathlib.Path = pathlib.Path('/proc'),
-                 ) -> None:
-        super().__init__(count, proc)
-        self.unbounded: set[str] = set()
+    unbounded: set[str]
 
     def make(self, group: str) -> None:
         super().make(group)
         self.unbounded.add(group)
+
+    def _bound(self, group: str, period_us: int, runtimes_us: list[int]) -> int | None:
+        was_unbounded = group in self.unbounded
+        self.unbounded.discard(group)
+        number = self._set(group, period_us, runtimes_us)
+        if number and was_unbounded:
+            self.unbounded.add(group)
+        return number
+
+    def _above(self, group: str) -> str:
+        above = super()._above(group)
+        return self._above(above) if above in self.unbounded else above
+
+    def _below(self, group: str) -> Iterator[str]:
+        for child in super()._below(group):
+            if child in self.unbounded:
+                yield from self._below(child)
+            else:
+                yield child
+
+
+class FakeMaxKernel(_FakeUnboundedKernel, _FakePoolKernel):
+    """One file with a runtime for all pCPUs, or "max", and a period."""
+
+    def __init__(self, count: int = 4, proc: pathlib.Path = pathlib.Path('/proc'),
+                 ) -> None:
+        super().__init__(count, proc)
+        self.unbounded = set()
 
     def read(self, group: str, name: str) -> str:
         if not self.has(group, name):
@@ -99,20 +124,33 @@ class FakeMaxKernel(_FakePoolKernel):
             runtime, period = map(int, text.split())
         except ValueError:
             return errno.EINVAL
-        was_unbounded = group in self.unbounded
-        self.unbounded.discard(group)
-        number = self._set(group, period, [runtime] * self.count)
-        if number and was_unbounded:
-            self.unbounded.add(group)
-        return number
+        return self._bound(group, period, [runtime] * self.count)
 
-    def _above(self, group: str) -> str:
-        above = super()._above(group)
-        return self._above(above) if above in self.unbounded else above
 
-    def _below(self, group: str) -> Iterator[str]:
-        for child in super()._below(group):
-            if child in self.unbounded:
-                yield from self._below(child)
-            else:
-                yield child
+class FakeMultiKernel(_FakeUnboundedKernel):
+    """Our kernel on version 2, by the files of hcbs-multi.
+
+    :param count: how many pCPUs the kernel knows
+    """
+
+    def __init__(self, count: int = 4, proc: pathlib.Path | None = None) -> None:
+        super().__init__(count, multi=True, proc=proc)
+        self.version = 2
+        self.unbounded = set()
+
+    def read(self, group: str, name: str) -> str:
+        if group in self.unbounded and name == dialect.MULTI_RUNTIME:
+            return ' '.join(['-1'] * self.count) + '\n'
+        return super().read(group, name)
+
+    def _change(self, group: str, name: str, text: str) -> int | None:
+        try:
+            times = [int(word) for word in text.split()]
+        except ValueError:
+            return errno.EINVAL
+        if name == dialect.MULTI_RUNTIME:
+            return self._bound(group, self._groups[group].period_us, times)
+        if name == dialect.PERIOD and group in self.unbounded:
+            self._groups[group].period_us = times[0]
+            return None
+        return super()._change(group, name, text)

@@ -188,11 +188,8 @@ class ReservationHost(Host):
 
     def take_back_all(self) -> None:
         """Take back what no running container needs, on the whole host."""
-        if self._dialect is None:
-            return
-        for group in self._tops:
-            if self._dialect.tree.exists(group):
-                self.take_back(f'{group}/ended')
+        for group in self._existing_tops():
+            self.take_back(f'{group}/ended')
 
     def reconcile(self, running: Iterable[tuple[int, ledger.Holding]]) -> None:
         """Make the kernel hold what the running containers hold, no more.
@@ -210,7 +207,23 @@ class ReservationHost(Host):
             except cgroup_errors.CgroupError as exc:
                 LOG.error('A running container is without its reservation: '
                           '%s', exc)
+        self._close_tops()
         self.take_back_all()
+
+    def _close_tops(self) -> None:
+        """Keep real-time tasks from containers that have no reservation yet."""
+        if self._hierarchy is None:
+            return
+        for group in self._existing_tops():
+            try:
+                self._hierarchy.close(group)
+            except cgroup_errors.CgroupError as exc:
+                LOG.warning('/%s could not be given a budget of its own: %s', group, exc)
+
+    def _existing_tops(self) -> list[str]:
+        if self._dialect is None:
+            return []
+        return [group for group in self._tops if self._dialect.tree.exists(group)]
 
     def survey(self, running: Mapping[str, int]) -> drifts.Kernel | None:
         """Return what the kernel holds, None if nothing is offered here.

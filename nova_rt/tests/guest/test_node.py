@@ -22,7 +22,8 @@ def holds_nothing(node):
     """Whether the group of all containers has no budget."""
     told = node.run('cat /sys/fs/cgroup/machine.slice/cpu.rt_multi_runtime_us '
                     '|| echo 0', check=False).stdout
-    return not any(map(int, told.split()))
+    # -1: it has no budget of its own.
+    return not any(int(word) > 0 for word in told.split())
 
 
 def agreed(manage, node):

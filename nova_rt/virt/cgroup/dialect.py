@@ -139,7 +139,12 @@ class RTGroup(Dialect):
 
 
 class HCBSMulti(Dialect):
-    """HCBS with one runtime per pCPU, 0 allowed, on cgroup 1 and 2."""
+    """HCBS with one runtime per pCPU, 0 allowed, on cgroup 1 and 2.
+
+    On version 2 a new group has no budget of its own, and says -1 for every
+    pCPU: its tasks run within the nearest group above that has one, and so do
+    the budgets of its children.
+    """
 
     name = 'hcbs-multi'
     occupancy = shares.Occupancy.CHOSEN
@@ -151,11 +156,16 @@ class HCBSMulti(Dialect):
         """See base class."""
         return tree.has(group, MULTI_RUNTIME)
 
-    def read(self, group: str) -> budget.Budget:
+    def bounded(self, group: str) -> bool:
         """See base class."""
+        return not self.tree.read(group, MULTI_RUNTIME).startswith('-')
+
+    def read(self, group: str) -> budget.Budget:
+        """See base class; a group without a budget takes nothing."""
         return budget.Budget(
             int(self.tree.read(group, PERIOD)),
-            tuple(map(int, self.tree.read(group, MULTI_RUNTIME).split())))
+            tuple(max(0, int(word)) for word
+                  in self.tree.read(group, MULTI_RUNTIME).split()))
 
     def write(self, group: str, wanted: budget.Budget) -> None:
         """See base class; all runtimes in one write."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Budgets of containers together with those of the groups above them.
 
-The kernel wants every group to fit its parent. libvirt makes the groups above
-a container with runtime 0, so they are raised from the top down before a
-container gets its budget, and lowered to what their children hold from the
-bottom up when it has gone: what they keep is missing elsewhere.
+The kernel wants every group to fit its parent. Those above a container that
+have a budget are raised from the top down before the container gets its own,
+and lowered to what their children hold from the bottom up when it has gone:
+what they keep is missing elsewhere.
 """
 
 from collections.abc import Iterator
@@ -75,6 +75,18 @@ class Hierarchy:
         """
         for part in (group, *ancestors(group)):
             self._tree.own(part)
+
+    def close(self, top: str) -> None:
+        """Give a group that containers are put below a budget of its own.
+
+        Without one, containers would have real-time tasks before they have a
+        reservation, see rt-init.c.
+
+        :raises KernelRefusalError: if real-time tasks run there already
+        """
+        with self._lock:
+            if not self._dialect.bounded(top):
+                self._dialect.write(top, self._needed(top, {}))
 
     def holds(self, group: str, wanted: budget.Budget) -> bool:
         """Return whether a group has exactly this budget."""

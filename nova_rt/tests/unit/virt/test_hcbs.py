@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is particular to hcbs-list and hcbs-max; the rest is conformance."""
+"""What is particular to HCBS on version 2; the rest is conformance."""
+
+import errno
 
 import pytest
 
@@ -91,6 +93,45 @@ def test_groups_that_say_max_are_left_so_and_passed_over():
     kernel.stop(7)
     groups.take_back('machine.slice/one.scope/libvirt')
     assert kernel.read('machine.slice', hcbs.MAX) == '20000 100000\n'
+
+
+def test_our_kernel_shows_minus_1_on_version_2_where_a_group_has_no_budget():
+    kernel = fake_hcbs.FakeMultiKernel()
+    kernel.make('one')
+    detected = detect.detect(kernel, kernel.count)
+    assert kernel.read('one', dialect.MULTI_RUNTIME) == '-1 -1 -1 -1\n'
+    assert not detected.bounded('one')
+    assert detected.read('one') == budget.Budget(1_000_000, (0,) * 4)
+    detected.write('one', budget.Budget(100_000, (0, 20_000, 0, 0)))
+    assert detected.bounded('one')
+    assert detected.read('one') == budget.Budget(100_000, (0, 20_000, 0, 0))
+
+
+@pytest.mark.parametrize('make', [
+    fake_hcbs.FakeMaxKernel, fake_hcbs.FakeMultiKernel])
+def test_the_group_of_containers_gets_a_budget_so_that_rt_init_waits_below_it(make):
+    kernel = make()
+    kernel.start(7, 'machine.slice/one.scope/libvirt')
+    machine = host_with(kernel)
+    machine.apply(7, holding(40_000, 3, 1))
+    machine.reconcile([(7, holding(40_000, 3, 1))])
+    detected = detect.detect(kernel, kernel.count)
+    assert detected.bounded('machine.slice')
+    assert (detected.read('machine.slice').bandwidths
+            == detected.read('machine.slice/one.scope/libvirt').bandwidths)
+    kernel.stop(7)
+    machine.reconcile([])
+    assert set(detected.read('machine.slice').runtimes_us) == {0}
+    assert detected.bounded('machine.slice')
+
+
+def test_a_group_of_containers_that_can_have_no_budget_yet_is_left_to_the_next_time():
+    kernel = fake_hcbs.FakeMultiKernel()
+    kernel.start(7, 'machine.slice/one.scope')
+    machine = host_with(kernel)
+    kernel.refuse_next = errno.EBUSY
+    machine.reconcile([])
+    assert 'machine.slice' in kernel.unbounded
 
 
 @pytest.mark.parametrize('make', [
