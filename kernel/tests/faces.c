@@ -93,6 +93,25 @@ static void common(void)
 	all_show(0, 0, "100000");
 }
 
+/* A new group on version 2 has no parameters of its own, and may go back to that. */
+static void v2_new(void)
+{
+	all_show(-1, -1, "1000000");
+	shows("f", "cpu.rt_runtime_us", "-1");
+	shows("f", "cpu.rt.max", "max 1000000");
+	put("cpu.rt_period_us", "100000");
+	shows("f", "cpu.rt.max", "max 100000");
+	put("cpu.rt_multi_runtime_us", "L 20000");
+	all_show(nr_cpus() > 1 ? 0 : 20000, 20000, "100000");
+	put("cpu.rt_runtime_us", "-1");
+	shows("f", "cpu.rt.max", "max 100000");
+	put("cpu.rt_runtime_us", "20000 L");
+	all_show(nr_cpus() > 1 ? 0 : 20000, 20000, "100000");
+	put("cpu.rt.max", "max 1000000");
+	all_show(-1, -1, "1000000");
+	put("cpu.rt.max", "0");
+}
+
 static void v1_only(void)
 {
 	put("cpu.rt_runtime_us", "40000 L");
@@ -165,6 +184,8 @@ int faces_main(int argc, char **argv)
 	if (!cg_has("cpu.rt_multi_runtime_us"))
 		skip("stock RT groups have one face");
 	cg_make("f");
+	if (cg_is_v2())
+		v2_new();
 	common();
 	if (cg_is_v2())
 		v2_only();

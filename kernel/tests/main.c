@@ -21,6 +21,7 @@ static const struct program programs[] = {
 	{ "several", several_main },
 	{ "onset", onset_main },
 	{ "beside", beside_main },
+	{ "inherit", inherit_main },
 };
 
 /* Exit status of every program: 0 good, 1 bad, 2 skipped, 3 broken. */

@@ -6,9 +6,9 @@
  *
  * rescue
  *
- * First a child that a real-time task makes in a new group, where no one has written
- * yet (clone3(), on version 2). Then, with two CPUs, a task with much memory whose
- * group has runtime on the other CPU only.
+ * First a child that a real-time task makes in a group at 0 (clone3(), on version
+ * 2). Then, with two CPUs, a task with much memory whose group has runtime on the
+ * other CPU only.
  */
 #include <linux/sched.h>
 #include <sys/syscall.h>
@@ -108,6 +108,8 @@ int rescue_main(int argc, char **argv)
 
 	cg_make("a");
 	if (cg_is_v2()) {
+		if (cg_set_rt("a", 0, PERIOD_US))
+			die("set up");
 		pid = child_in("a", gap, measure);
 		sleep_until(now() + 500 * MS);
 		child = gone_after(pid);

@@ -120,5 +120,6 @@ int overhead_main(int argc, char **argv);
 int several_main(int argc, char **argv);
 int onset_main(int argc, char **argv);
 int beside_main(int argc, char **argv);
+int inherit_main(int argc, char **argv);
 
 #endif
