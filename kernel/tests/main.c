@@ -22,6 +22,7 @@ static const struct program programs[] = {
 	{ "onset", onset_main },
 	{ "beside", beside_main },
 	{ "inherit", inherit_main },
+	{ "leftover", leftover_main },
 };
 
 /* Exit status of every program: 0 good, 1 bad, 2 skipped, 3 broken. */

@@ -8,7 +8,8 @@
  *
  * First a child that a real-time task makes in a group at 0 (clone3(), on version
  * 2). Then, with two CPUs, a task with much memory whose group has runtime on the
- * other CPU only.
+ * other CPU only. And one that has a lock of the kernel when its group's runtime
+ * is taken away, behind a task that never sleeps: who waits for the lock gets it.
  */
 #include <linux/sched.h>
 #include <sys/syscall.h>
@@ -17,6 +18,8 @@
 
 #define MEMORY (64 << 20)
 #define PATIENCE_MS 3000
+/* So little that what is left of it takes a rescue server some periods only. */
+#define WRITE 16384
 /* What the child's group gets then, and the longest that it may wait for it. */
 #define RUNTIME_US 300
 #define PERIOD_US 1000
@@ -92,12 +95,72 @@ static pid_t large(const char *group)
 	return pid;
 }
 
+/* A task of CPU 0 that never sleeps; it writes to @file, if that is one. */
+static pid_t busy(const char *group, int prio, int file)
+{
+	static char data[WRITE];
+	pid_t pid = fork();
+
+	if (!pid) {
+		set_cpu(0, 0);
+		for (;;) {
+			relax();
+			if (file >= 0 && pwrite(file, data, sizeof(data), 0) < 0)
+				_exit(1);
+		}
+	}
+	if (cg_enter(group, pid) || set_policy(pid, SCHED_FIFO, prio))
+		die("busy task in %s", group);
+	return pid;
+}
+
+/*
+ * While a file is written its inode is locked. How long, in ms, does it take
+ * another to write there once the group of the first has no runtime on its CPU?
+ */
+static int held_up(const char *group, const int64_t *other_only)
+{
+	static const int64_t both[] = { 50000, 40000 };
+	int file = open("/tmp/locked", O_RDWR | O_CREAT, 0600), ms = -1;
+	pid_t writer, hog, pid;
+	int64_t began;
+
+	if (file < 0 || cg_set_rt_cpus(group, both, 2, 100000))
+		die("set up");
+	writer = busy(group, 5, file);
+	sleep_until(now() + 200 * MS);
+	hog = busy(group, 6, -1);
+	sleep_until(now() + 200 * MS);
+	if (cg_set_rt_cpus(group, other_only, 2, 100000))
+		die("set up");
+
+	began = now();
+	pid = fork();
+	if (!pid) {
+		set_cpu(0, 1);
+		_exit(pwrite(file, "x", 1, 0) != 1);
+	}
+	while (ms < 0 && now() < began + PATIENCE_MS * MS) {
+		sleep_until(now() + 10 * MS);
+		if (waitpid(pid, NULL, WNOHANG) == pid)
+			ms = (now() - began) / MS;
+	}
+	kill(hog, SIGKILL);
+	kill(writer, SIGKILL);
+	waitpid(hog, NULL, 0);
+	waitpid(writer, NULL, 0);
+	if (ms < 0)
+		waitpid(pid, NULL, 0);
+	close(file);
+	return ms;
+}
+
 int rescue_main(int argc, char **argv)
 {
 	static const int64_t other_only[] = { 0, 50000 };
 	volatile int64_t *gap = shared(sizeof(*gap));
 	volatile int *measure = shared(sizeof(*measure));
-	int child = -2, task = -2;
+	int child = -2, task = -2, other = -2;
 	pid_t pid;
 
 	(void)argv;
@@ -130,11 +193,13 @@ int rescue_main(int argc, char **argv)
 		pid = large("a");
 		sleep_until(now() + 500 * MS);
 		task = gone_after(pid);
+		if (task != -1)
+			other = held_up("a", other_only);
 	}
 	if (child != -1 && task != -1)
 		cg_remove("a");
-	printf("child gone after %d ms, task of %d MiB after %d ms (-1: never, -2: not tried), waited for runtime at most %.2f ms (%.2f)\n",
-	       child, MEMORY >> 20, task, *gap / 1e6, MAX_GAP / 1e6);
+	printf("child gone after %d ms, task of %d MiB after %d ms, lock after %d ms (-1: never, -2: not tried), waited for runtime at most %.2f ms (%.2f)\n",
+	       child, MEMORY >> 20, task, other, *gap / 1e6, MAX_GAP / 1e6);
 	/* Where virtual CPUs take turns, their clocks say nothing of gaps. */
-	return child == -1 || task == -1 || (nr_cpus() == 1 && *gap > MAX_GAP);
+	return child == -1 || task == -1 || other == -1 || (nr_cpus() == 1 && *gap > MAX_GAP);
 }

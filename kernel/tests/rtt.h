@@ -121,5 +121,6 @@ int several_main(int argc, char **argv);
 int onset_main(int argc, char **argv);
 int beside_main(int argc, char **argv);
 int inherit_main(int argc, char **argv);
+int leftover_main(int argc, char **argv);
 
 #endif
