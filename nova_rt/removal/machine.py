@@ -8,12 +8,12 @@ from pathlib import Path
 
 from oslo_config import cfg
 
-from nova_rt.api import paste_ini
 import nova_rt.conf
 from nova_rt.removal import remnants
 
 _SCHEDULER = ('available_filters', 'enabled_filters', 'weight_classes')
 _LOADED = ('nova_rt.', 'RTShareFilter')
+_EGG = 'egg:nova-rt'
 # What the guide to installation, DevStack's plug-in and Kolla's role put there.
 _FILES = ('etc/systemd/system/nova-rt-*', 'etc/systemd/system/*.d/nova-rt.conf',
           'etc/systemd/system/machine.slice.d/10-rt.conf', 'etc/sysctl.d/*nova-rt*',
@@ -36,8 +36,8 @@ def left(conf: cfg.ConfigOpts, root: Path = Path('/')) -> Iterator[remnants.Remn
 def _in_paste(conf: cfg.ConfigOpts) -> Iterator[remnants.Remnant]:
     name = conf.wsgi.api_paste_config
     path = Path(conf.find_file(name) or name)
-    if path.is_file() and paste_ini.FILTER in path.read_text():
-        yield remnants.Remnant(str(path), f'the filter {paste_ini.FILTER}',
+    if path.is_file() and _EGG in path.read_text():
+        yield remnants.Remnant(str(path), f'it uses {_EGG}',
                                f'nova-rt-manage paste remove {path}')
 
 

@@ -35,7 +35,7 @@ ALLOWED = {
     'nova_rt.audit': _FLOOR | {'nova_rt.virt'},
     'nova_rt.view': _FLOOR | {'nova_rt.filters'},
     'nova_rt.explain': _FLOOR | {'nova_rt.filters', 'nova_rt.view'},
-    'nova_rt.removal': _FLOOR | {'nova_rt.api', 'nova_rt.db', 'nova_rt.virt'},
+    'nova_rt.removal': _FLOOR | {'nova_rt.db', 'nova_rt.virt'},
     'nova_rt.rest': _FLOOR | {'nova_rt.db', 'nova_rt.view', 'nova_rt.explain'},
     'nova_rt.osc': {'nova_rt'},
     'nova_rt.cmd': _PRODUCT,

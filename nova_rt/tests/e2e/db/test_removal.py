@@ -2,8 +2,11 @@
 """Nova's rows without what nova-rt has written, on real servers and on SQLite."""
 
 import json
+import re
 
 from nova.db.main import models
+import pytest
+import sqlalchemy as sa
 
 from nova_rt.removal import records
 from nova_rt.tests.e2e.db import deployment as deployments
@@ -38,3 +41,20 @@ def test_what_is_ours_in_nova_s_rows_is_found_and_removed(deployment):
         assert json.loads(extra)['cur']['nova_object.data']['extra_specs'] == {
             name: value for name, value in MERGED.items() if name != 'resources:CUSTOM_RT_SHARE'}
         assert cell.exec_driver_sql('SELECT stats FROM compute_nodes').scalar() == '{"a": "0"}'
+
+
+def statements(deployment):
+    """Return the statement that creates each table of a cell."""
+    with deployment.connect() as cell:
+        return {name: re.sub(r' AUTO_INCREMENT=\d+', '', cell.exec_driver_sql(
+                    f'SHOW CREATE TABLE `{name}`').one()[1])
+                for name in sa.inspect(cell).get_table_names()}
+
+
+@pytest.mark.engines('mariadb')
+def test_without_the_columns_each_table_is_as_nova_created_it(deployment):
+    before = statements(deployment)
+    assert deployment.rt('db', 'upgrade').status == 0
+    assert statements(deployment) != before
+    assert deployment.rt('db', 'downgrade').status == 0
+    assert statements(deployment) == before

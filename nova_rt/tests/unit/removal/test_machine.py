@@ -56,7 +56,7 @@ def test_each_option_that_names_nova_rt_is_left_with_its_file(left):
 
 def test_the_filter_of_nova_api_is_left(left):
     assert left(STOCK, paste_ini.added(PIPELINE)) == [
-        ('/api-paste.ini', 'the filter rt_reservations')]
+        ('/api-paste.ini', 'it uses egg:nova-rt')]
 
 
 def test_files_of_units_and_drop_ins_are_left(left, tmp_path):
