@@ -50,6 +50,7 @@ MORE_COMMANDS = {'network': {
 }}
 # Neutron's bridge has this name on every host.
 BRIDGE = Path('/sys/class/net/br-int')
+MOUNTS = Path('/proc/self/mountinfo')
 
 
 def check(more: Iterable[str] = (), nodes: bool = False, machines: bool = False) -> None:
@@ -85,6 +86,10 @@ def check(more: Iterable[str] = (), nodes: bool = False, machines: bool = False)
             'stack needs this name: stop the switch that uses it.')
     if nodes:
         return
+    if not root_is_mount_point():
+        raise StackError(
+            'This is a chroot into a folder that is no mount point, where no private '
+            'mount namespace can be made: run "mount --bind FOLDER FOLDER" outside first.')
     busy = [str(path) for path in machine_groups() if _has_processes(path)]
     if busy:
         raise StackError(
@@ -102,6 +107,11 @@ def libvirt_driver(name: str) -> Path | None:
 def has_hybrid_cgroups() -> bool:
     """Whether cgroup v2 is mounted beside the controllers of cgroup v1."""
     return os.path.ismount(UNIFIED)
+
+
+def root_is_mount_point() -> bool:
+    """Whether this process's root is one, as all are but those of a plain chroot."""
+    return any(line.split()[4] == '/' for line in MOUNTS.read_text().splitlines())
 
 
 def machine_groups() -> list[Path]:
