@@ -3,6 +3,7 @@
 
 from nova_rt.testing import native_threads  # noqa: F401
 from nova_rt.tests.e2e.machines.servers import disk  # noqa: F401
+from nova_rt.tests.e2e.machines.servers import events  # noqa: F401
 from nova_rt.tests.e2e.machines.servers import host  # noqa: F401
 from nova_rt.tests.e2e.machines.servers import libvirtd  # noqa: F401
 from nova_rt.tests.e2e.machines.servers import options  # noqa: F401

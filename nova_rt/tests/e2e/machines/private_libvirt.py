@@ -73,7 +73,7 @@ def running(directory: pathlib.Path, name: str = 'host',
     """
     groups = own_groups.make(f'{partition(name)}.partition')
     libvirt_files.prepare(directory)
-    drivers = libvirt_files.link_drivers(directory, ['qemu'])
+    drivers = libvirt_files.link_drivers(directory, ['qemu', 'secret'])
     log = (directory / 'libvirtd.log').open('wb')
     enter = [] if inside is None else ['nsenter', f'--net=/proc/{inside}/ns/net']
     process = subprocess.Popen(

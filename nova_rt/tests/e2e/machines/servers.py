@@ -2,9 +2,11 @@
 """Nova's driver with ours on it, over a libvirtd of our own; no other service."""
 
 import contextlib
+import threading
 from unittest import mock
 import uuid
 
+import libvirt
 from nova import context as nova_context
 from nova import objects
 import nova.conf
@@ -50,6 +52,18 @@ def libvirtd(tmp_path_factory):
         pytest.skip(reason)
     with private_libvirt.running(tmp_path_factory.mktemp('libvirt')) as uri:
         yield uri
+
+
+@pytest.fixture(scope='session')
+def events():
+    """Connections to libvirt that are opened from now on hear of events."""
+    libvirt.virEventRegisterDefaultImpl()
+    threading.Thread(target=_run_events, daemon=True).start()
+
+
+def _run_events():
+    while True:
+        libvirt.virEventRunDefaultImpl()
 
 
 @pytest.fixture(scope='session')

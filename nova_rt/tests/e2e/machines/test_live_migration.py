@@ -86,13 +86,11 @@ class Host:
 
 
 @pytest.fixture(scope='module')
-def pair(tmp_path_factory):
+def pair(events, tmp_path_factory):
     """Two hosts; both have pCPU 0 and pCPU 1, which the tests divide."""
     reason = private_libvirt.missing()
     if reason:
         pytest.skip(reason)
-    libvirt.virEventRegisterDefaultImpl()
-    threading.Thread(target=_run_events, daemon=True).start()
     with contextlib.ExitStack() as stack:
         network = stack.enter_context(private_libvirt.network())
         stack.enter_context(rt_sysctl.admission_off())
@@ -102,11 +100,6 @@ def pair(tmp_path_factory):
             uri = stack.enter_context(private_libvirt.running(directory, name, network))
             hosts.append(Host(name, directory, uri, (pcpu,)))
         yield hosts
-
-
-def _run_events():
-    while True:
-        libvirt.virEventRunDefaultImpl()
 
 
 @pytest.fixture
