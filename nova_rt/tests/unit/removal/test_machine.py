@@ -18,7 +18,8 @@ weight_classes = nova.scheduler.weights.all_weighers
 [rt]
 cap = 0.9
 """
-PIPELINE = ('[composite:openstack_compute_api_v21]\n'
+PIPELINE = ('[composite:osapi_compute]\nuse = call:nova.api.openstack.urlmap:urlmap_factory\n'
+            '/v2.1: openstack_compute_api_v21\n\n[composite:openstack_compute_api_v21]\n'
             'keystone = keystonecontext osapi_compute_app_v21\n')
 
 
