@@ -174,12 +174,22 @@ def fill(host: shares.HostShares, wanted: reservation.Reservation,
 
 def count(host: shares.HostShares, wanted: reservation.Reservation,
           policy: str, most: int) -> int:
-    """Return how many more such reservations a host takes, up to a number."""
-    if wanted.vcpus > 1 or host.occupancy is shares.Occupancy.EVERY:
+    """Return how many more such reservations a host takes, up to a number.
+
+    Those that :func:`fill` would place, without placing them where it is certain
+    how that ends: worst-fit lets in as many as can be, and so do all policies if
+    there is nothing to choose.
+    """
+    times = [max(0, free) // wanted.bandwidth for free, capacity
+             in zip(host.left, host.capacity, strict=True) if capacity]
+    if host.occupancy is shares.Occupancy.EVERY:
+        return min(most, *times) if len(times) >= wanted.vcpus else 0
+    if POLICIES[policy] is not _worst_fit and wanted.vcpus > 1:
         return fill(host, wanted, policy, most)[1]
-    # All policies come to the same, as each takes one pCPU: no need to try.
-    return min(most, sum(max(0, free) // wanted.bandwidth for free, capacity
-                         in zip(host.left, host.capacity, strict=True) if capacity))
+    # Each takes a pCPU at most once, so a pCPU serves no more than there are.
+    while (served := sum(min(most, each) for each in times)) < most * wanted.vcpus:
+        most = served // wanted.vcpus
+    return most
 
 
 def shortfall(host: shares.HostShares,

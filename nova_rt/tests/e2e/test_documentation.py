@@ -108,8 +108,9 @@ def test_the_operators_pages(
     operated.read('doc/source/operator/placement.rst')
     operated.read('doc/source/operator/changes.rst')
     operated.read('doc/source/operator/audit.rst')
+    (service,) = operator.compute.services(binary='nova-compute')
     reader(names={
-        'compute-1': hypervisor.name, 'web': server.name, 'rt1': flavor,
+        'compute-1': service.host, 'web': server.name, 'rt1': flavor,
     }).read('doc/source/operator/view.rst')
     assert user.settled(server.id, 'ACTIVE').flavor.extra_specs[
         'hw:cpu.rt_runtime_us'] == '80000'

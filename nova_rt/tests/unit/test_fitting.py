@@ -339,7 +339,7 @@ def test_a_pcpu_that_the_host_has_lost_has_nothing_left_in_place():
         fitting.check_in_place(host, percent(50), (7,), percent(60))
 
 
-@given(strategies.hosts(), strategies.reservations(max_vcpus=2), strategies.policy_names,
+@given(strategies.hosts(), strategies.reservations(), strategies.policy_names,
        st.integers(0, 20))
 def test_as_many_are_counted_as_can_be_placed_one_after_the_other(
         host, wanted, policy, most):
