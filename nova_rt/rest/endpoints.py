@@ -22,7 +22,7 @@ class Call:
     """A request that is allowed and well-formed.
 
     :ivar context: the caller's
-    :ivar admin: the same caller, who may read all of Nova's objects
+    :ivar policy: the rules in force
     :ivar named: what the path names
     :ivar query: by name, every parameter that has a value or a default
     :ivar body: the decoded body; empty without one
