@@ -13,6 +13,7 @@ from nova.scheduler import request_filter
 from nova.virt import fake
 from placement import db_api as placement_db
 
+from nova_rt.db import cells as db_cells
 from nova_rt.db import history
 from nova_rt.removal import cloud as removal_cloud
 from nova_rt.removal import placement
@@ -22,18 +23,6 @@ from nova_rt.testing import database_rows
 
 HALF = {cases.RUNTIME: '50000', cases.PERIOD: '100000'}
 QUARTER = {cases.RUNTIME: '25000', cases.PERIOD: '100000'}
-
-
-class Database:
-    """One of the databases of Nova's fixtures, as removal wants it."""
-
-    def __init__(self, name, engine):
-        self.name = name
-        self.engine = engine
-
-    def connection(self):
-        # oslo.db begins a transaction on each connection to SQLite.
-        return self.engine.begin()
 
 
 class Life:
@@ -114,20 +103,19 @@ class Life:
         self.api.post_server_action(server['id'], {'resize': {'flavorRef': flavor}})
         self._wait_for_state_change(server, 'VERIFY_RESIZE')
 
-    def databases(self):
-        """Return Nova's databases: that of the API, and that of each cell."""
-        cells = []
-        for name, mapping in sorted(self.cell_mappings.items()):
+    def engines(self):
+        """Return the engines of Nova's and Placement's databases, by name."""
+        found = {'api': api_db.get_engine(), 'placement': placement_db.get_placement_engine()}
+        for name, mapping in self.cell_mappings.items():
             with context.target_cell(context.get_admin_context(), mapping) as cell:
-                cells.append(Database(name, main_db.get_engine(context=cell)))
-        return Database('api', api_db.get_engine()), cells
+                found[name] = main_db.get_engine(context=cell)
+        return found
 
     def note_rows(self):
         """Note all rows of Nova's and Placement's databases."""
         reader = database_rows.Reader()
-        api, cells = self.databases()
-        self.noted |= {each.name: reader.rows(each.engine) for each in (
-            api, *cells, Database('placement', placement_db.get_placement_engine()))}
+        self.noted |= {name: reader.rows(engine)
+                       for name, engine in sorted(self.engines().items())}
 
 
 class WithNovaRT(Life, cloud.CloudTestCase):
@@ -136,12 +124,15 @@ class WithNovaRT(Life, cloud.CloudTestCase):
     compute_driver = 'fake.FakeMachineDriver'
 
     def runTest(self):
-        api, cells = self.databases()
+        databases = {name: db_cells.Cell(name, str(engine.url))
+                     for name, engine in self.engines().items()}
+        cells = [databases[name] for name in self.cell_mappings]
         for cell in cells:
             with cell.connection() as connection:
                 history.upgrade(connection, 10)
         admin = context.get_admin_context()
-        self.cloud = removal_cloud.Cloud(admin, api, cells, placement.Placement(admin))
+        self.cloud = removal_cloud.Cloud(
+            admin, databases['api'], cells, placement.Placement(admin))
         self.live()
         reserved = {f'server {server["id"]}' for server in (
             self.stays, self.resized, self.migrated, self.moving, self.live_migrated)}
