@@ -7,9 +7,14 @@ whole cloud, a reader of a project sees its servers without their hosts.
 
 from __future__ import annotations
 
-from nova import context as nova_context
+from typing import TYPE_CHECKING
+
 from oslo_config import cfg
 from oslo_policy import policy
+
+if TYPE_CHECKING:
+    # Late: what lists the rules would load Nova before Nova has chosen its threads.
+    from nova import context as nova_context
 
 HOSTS_LIST = 'rt:hosts:list'
 HOSTS_SHOW = 'rt:hosts:show'
