@@ -12,8 +12,9 @@ from experiments import guest
 from experiments import machines
 from experiments import machines_pictures
 from experiments import output
+from nova_rt.testing import full
 
-REASON = ('takes minutes: FULL=1 runs it' if os.environ.get('FULL') != '1'
+REASON = (full.REASON if not full.WANTED
           else 'needs root' if os.geteuid() else guest.missing())
 pytestmark = pytest.mark.skipif(bool(REASON), reason=REASON or 'none')
 

@@ -9,6 +9,8 @@
     Nova's fake driver, with containers in a fake kernel.
 ``cases``, ``cloud``
     Base classes of functional tests: Nova's API alone, or compute services too.
+``full``
+    Which tests run with FULL=1 only.
 ``native_threads``, ``nova33``, ``quick_database``
     What Nova's own fixtures need to run with native threads, and quickly.
 """

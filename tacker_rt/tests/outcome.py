@@ -4,7 +4,6 @@
 import contextlib
 import dataclasses
 import io
-import os
 from pathlib import Path
 import tempfile
 from typing import Any
@@ -15,7 +14,6 @@ from tacker_rt import command
 from tacker_rt import profile
 
 TYPES = Path(profile.__file__).parent / profile.DEFINITIONS
-FULL = bool(os.environ.get('FULL'))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -210,6 +210,14 @@ def test_what_failed_and_what_was_tried_twice_is_named(run_tests, tmp_path, monk
     assert list(run_tests.troubles('pep8')) == []
 
 
+def test_of_a_traceback_that_pytest_does_not_understand_the_last_line_is_shown(run_tests):
+    assert run_tests.gist(f'Failed: {run_tests.NATIVE}, displaying natively:\n\n'
+                          'Traceback (most recent call last):\n  ...\nIt broke.\n'
+                          ) == 'It broke.'
+    assert run_tests.gist('AssertionError: no\nmore') == 'AssertionError: no'
+    assert run_tests.gist('') == ''
+
+
 RESULTS = """<testsuites><testsuite name="pytest">
 <testcase name="passes"/>
 <testcase name="fails"><failure message="no"/></testcase>

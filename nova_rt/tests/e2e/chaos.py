@@ -21,13 +21,13 @@ import openstack.exceptions
 import requests
 
 from nova_rt import drifts
+from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
 from stack import cloud as stack_cloud
 from stack import processes
 
-FULL = os.environ.get('FULL') == '1'
-SEED = os.environ.get('NOVA_RT_CHAOS_SEED', '1' if FULL else None)
-ROUNDS = 5 if FULL else 1
+SEED = os.environ.get('NOVA_RT_CHAOS_SEED', '1' if full.WANTED else None)
+ROUNDS = 5 if full.WANTED else 1
 SERVICES = (
     'nova-compute', 'nova-scheduler', 'nova-conductor', 'nova-api',
     'placement', 'keystone', 'glance', 'libvirtd', 'rabbitmq', 'mariadb')

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is refused, where, and in which words."""
 
-import os
 
 import openstack.exceptions
 import pytest
 
+from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
 
-MANY = 1000 if os.environ.get('FULL') == '1' else 50
+MANY = 1000 if full.WANTED else 50
 
 
 @pytest.mark.parametrize('hints', [

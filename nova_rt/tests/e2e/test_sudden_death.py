@@ -5,15 +5,14 @@ By default at a few of them; FULL=1 takes them all.
 """
 
 import itertools
-import os
 
 import pytest
 
 from nova_rt import bandwidth
+from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e import kill_points
 
-FULL = os.environ.get('FULL') == '1'
 SAMPLE = 4
 RESERVED = (20_000, 100_000)
 # What /machine may hold beyond: a runtime is a whole number of µs.
@@ -22,7 +21,7 @@ ROUNDING = 2
 
 def chosen(points):
     """Return all points, or a sample that reaches from first to last."""
-    if FULL:
+    if full.WANTED:
         return points
     step = max(1, len(points) // SAMPLE)
     return points[step - 1::step]

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
+from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
-from nova_rt.tests.guest import full
 from stack import cloud as stack_cloud
 from stack import prerequisites
 from stack import processes

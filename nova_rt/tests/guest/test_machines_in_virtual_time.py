@@ -7,7 +7,7 @@ hog; turns end at the tick, then by a timer.
 
 import pytest
 
-from nova_rt.tests.guest import full
+from nova_rt.testing import full
 from stack import prerequisites
 from stack import supply
 from stack.nodes import alone

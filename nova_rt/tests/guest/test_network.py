@@ -5,8 +5,8 @@ import shlex
 
 import pytest
 
+from nova_rt.testing import full
 from nova_rt.tests.e2e import network
-from nova_rt.tests.guest import full
 from stack.services import neutron
 
 pytestmark = full.only

@@ -3,8 +3,8 @@
 
 import pytest
 
+from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
-from nova_rt.tests.guest import full
 
 pytestmark = full.only
 

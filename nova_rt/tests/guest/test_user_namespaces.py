@@ -6,7 +6,7 @@ import errno
 import pytest
 
 from demo import hcbs
-from nova_rt.tests.guest import full
+from nova_rt.testing import full
 from stack import prerequisites
 from stack.nodes import alone
 

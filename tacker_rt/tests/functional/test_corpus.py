@@ -10,12 +10,12 @@ import sys
 
 import pytest
 
+from nova_rt.testing import full
 from tacker_rt import profile
 from tacker_rt.tests import corpus
-from tacker_rt.tests import outcome
 from tacker_rt.tests import upstream
 
-NAMES = list(upstream.RELEASES) if outcome.FULL else ['heat-translator']
+NAMES = list(upstream.RELEASES) if full.WANTED else ['heat-translator']
 
 
 @pytest.fixture(scope='module', params=NAMES)

@@ -9,16 +9,16 @@ from tacker.sol_refactored.common import exceptions
 from tacker.sol_refactored.common import vnfd_utils
 import yaml
 
+from nova_rt.testing import full
 from tacker_rt import hot
 from tacker_rt import template_hints
 from tacker_rt import user_data
 from tacker_rt.tests import corpus
-from tacker_rt.tests import outcome
 from tacker_rt.tests import upstream
 
 KINDS = {'Standard': user_data.userdata_standard,
          'Default': user_data.userdata_default}
-WHERE = 'samples' if outcome.FULL else (
+WHERE = 'samples' if full.WANTED else (
     'samples/tests/functional/sol_v2_common/userdata_standard')
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-import os
 
 import pytest
 
 from nova_rt.db import history
+from nova_rt.testing import full
 from nova_rt.tests.e2e.db import deployment as deployments
 from nova_rt.tests.e2e.db import servers
 
@@ -54,4 +54,4 @@ def deployment(request, made, tmp_path_factory):
 @pytest.fixture
 def sizes():
     """How many compute nodes and instances; as many as it takes if FULL=1."""
-    return (10_000, 100_000) if os.environ.get('FULL') else (200, 2_000)
+    return (10_000, 100_000) if full.WANTED else (200, 2_000)

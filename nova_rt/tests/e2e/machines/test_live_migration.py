@@ -25,6 +25,7 @@ import pytest
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt.instance import holdings
+from nova_rt.testing import full
 from nova_rt.testing import rt_sysctl
 from nova_rt.tests.e2e.machines import private_libvirt
 from nova_rt.tests.e2e.machines import servers
@@ -36,7 +37,7 @@ from nova_rt.virt import domain_xml
 from nova_rt.virt.deadline import errors
 
 CONF = nova.conf.CONF
-IN_A_ROW = 50 if os.environ.get('FULL') else 6
+IN_A_ROW = 50 if full.WANTED else 6
 RUNS, PAUSED = libvirt.VIR_DOMAIN_RUNNING, libvirt.VIR_DOMAIN_PAUSED
 
 pytestmark = pytest.mark.skipif(len(cpus.online()) < 2, reason='needs two CPUs')

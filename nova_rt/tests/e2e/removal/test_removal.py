@@ -2,19 +2,17 @@
 """nova-rt is put into a cloud, used, and taken out: the cloud is as it was."""
 
 import itertools
-import os
 import pathlib
 
 import pytest
 
+from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e import stacks
 from nova_rt.tests.e2e.removal import deployment as deployments
 from stack import kernel as stack_kernel
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get('FULL') != '1',
-    reason='takes minutes, with a stack of its own: FULL=1 runs it')
+pytestmark = full.only
 
 
 @pytest.fixture(scope='module')

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running virtual machines go to the other host, with their disk and their reservation."""
 
-import os
 
 import pytest
 
+from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e.cloud_of_machines import test_shares
 from stack import machines
 
 SHARE = 0.2
-IN_A_ROW = 20 if os.environ.get('FULL') else 4
+IN_A_ROW = 20 if full.WANTED else 4
 
 
 @pytest.fixture

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Task sets that several tests share, and strategies for small ones."""
 
-import os
-
 from hypothesis import strategies as st
 
 from nova_rt.model import tasks
-
-FULL = os.environ.get('FULL') == '1'
 
 # hcbs-linux-containers, section 4.1, in ms.
 GAMMA_MS = [

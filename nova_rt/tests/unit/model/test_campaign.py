@@ -18,15 +18,16 @@ from nova_rt.model import generate
 from nova_rt.model import supply
 from nova_rt.model import synthesis
 from nova_rt.model import tasks as tasks_
+from nova_rt.testing import full
 from nova_rt.tests.unit.model import examples
 
 SETS = list(generate.evaluation_sets())
-RUNS = 10_000 if examples.FULL else 20
+RUNS = 10_000 if full.WANTED else 20
 
 
 def test_no_synthesised_reservation_misses_a_deadline(capsys):
     shares, total = [], None
-    for seed, tasks in enumerate(SETS if examples.FULL else SETS[::10]):
+    for seed, tasks in enumerate(SETS if full.WANTED else SETS[::10]):
         found = synthesis.synthesise(tasks, [10_000]).resource
         shares.append((float(tasks_.utilisation(tasks)),
                        float(found.bandwidth)))
@@ -94,7 +95,7 @@ def explore(cells, starts, steps, seeds, end=math.inf):
             results[cell] = results.get(cell, adversary.Result()) + result
             total += result
         rounds += 1
-    if examples.FULL:
+    if full.WANTED:
         print()
         for cell, result in results.items():
             print(*cell, f'{result.runs} runs, {result.worst:.4f}')
@@ -104,7 +105,7 @@ def explore(cells, starts, steps, seeds, end=math.inf):
 
 # Apart, so that several processors can search (pytest -n). Each draws six sets for
 # each cell and has 841,680 worlds.
-PARTS = range(6 if examples.FULL else 1)
+PARTS = range(6 if full.WANTED else 1)
 
 
 @pytest.mark.parametrize('part', PARTS)
@@ -112,7 +113,7 @@ def test_no_response_is_above_its_bound_beside_any_neighbours(capsys, part):
     # Without FULL=1 one cell in five: all generators, both schedulers and
     # all numbers of vCPUs are among them.
     with capsys.disabled():
-        if examples.FULL:
+        if full.WANTED:
             explore(CELLS, 4, 500, range(6 * part, 6 * part + 6))
         else:
             explore(CELLS[::5], 2, 20, [0])
@@ -124,7 +125,7 @@ def test_no_climb_leads_above_a_bound(capsys):
     cells = [cell for cell in CELLS if cell[2] <= 3]
     hour = time.monotonic() + 3600
     with capsys.disabled():
-        if examples.FULL:
+        if full.WANTED:
             explore(cells, 1, 20_000, itertools.count(), hour)
         else:
             explore(cells[::7], 1, 200, [0])
