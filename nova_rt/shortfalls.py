@@ -77,6 +77,8 @@ def room(host: Host, wanted: reservation.Reservation | None,
     """Return how many such servers fit a host, and a sentence on why no more.
 
     What filter, claim and Placement would decide for one after the other.
+
+    :param needs: at least one amount is not zero
     """
     for missing in of_host(host, wanted, needs, kind):
         return 0, f'{missing.what}: {missing.sentence}' if missing.what else missing.sentence

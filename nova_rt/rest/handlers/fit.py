@@ -28,8 +28,15 @@ def explain(call: Call) -> Json:
 
 
 def capacity(call: Call) -> Json:
-    """Return how many more servers of a flavor fit each host."""
+    """Return how many more servers of a flavor fit each host.
+
+    :raises RefusedError: if the flavor takes nothing, so that any number fits
+    """
     request = _request(call)
+    if not any(request.needs.values()):
+        raise errors.RefusedError(
+            f'The flavor {wording.shown(call.body["flavor"])} takes nothing that is '
+            'counted: any number of its servers fits.')
     rooms = [(host.name, *shortfalls.room(
         host, request.wanted, request.needs, request.kind))
         for host in collect.hosts(call.admin)]

@@ -8,6 +8,7 @@ from unittest import mock
 
 from gabbi import driver
 
+from nova_rt.testing import cases
 from nova_rt.tests.functional.rest import operators_cloud
 
 GABBITS = pathlib.Path(__file__).with_name('gabbits')
@@ -32,5 +33,7 @@ class TestApi(operators_cloud.OperatorsCloud):
         return {
             'WEB': self.web['id'], 'DB': self.db['id'], 'BATCH': self.batch['id'],
             'LARGE': self.large['id'], 'FLAVOR': self.flavor,
+            'WEIGHTLESS': cases.make_flavor({
+                f'resources:{name}': '0' for name in ('VCPU', 'MEMORY_MB', 'DISK_GB')}),
             'PROJECT': self.api_fixture.project_id,
             'OTHER_PROJECT': operators_cloud.OTHER_PROJECT}
