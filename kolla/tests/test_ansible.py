@@ -3,12 +3,14 @@
 
 import configparser
 import gzip
+import importlib.util
 import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
 import yaml
@@ -17,6 +19,8 @@ HERE = pathlib.Path(__file__).parents[1] / 'ansible'
 ROOT = HERE.parents[1]
 BIN = pathlib.Path(sys.prefix) / 'bin'
 KOLLA_ANSIBLE = pathlib.Path(sys.prefix) / 'share/kolla-ansible/ansible'
+# Folders of what differs.
+KINDS = ('containers', 'machines')
 PLAYBOOKS = ('nova-rt-prepare.yml', 'nova-rt-database.yml')
 
 
@@ -147,20 +151,117 @@ def test_the_database_is_upgraded_where_a_cell_needs_it(
     assert bool(tasks['Add the columns'].get('changed')) is upgraded
 
 
-def test_every_variable_that_we_set_is_one_of_kolla_ansibles():
+def test_a_host_for_virtual_machines_has_nova_rt_alone_admit_from_boot(root, tmp_path):
+    machine = (*root, '-e', 'nova_rt_host_kind=machine')
+    done, _ = play('nova-rt-prepare.yml', *machine, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    written = tmp_path / 'etc/sysctl.d/60-nova-rt.conf'
+    assert [line for line in written.read_text().splitlines() if line[0] != '#'] == [
+        'kernel.sched_rt_runtime_us = -1']
+    assert [*(tmp_path / 'etc').iterdir()] == [written.parent]
+    _, again = play('nova-rt-prepare.yml', *machine, check=False)
+    assert not any(task.get('changed') for task in again.values())
+    done, _ = play('nova-rt-prepare.yml', *machine, '-e',
+                   'nova_rt_host_admission=kernel', check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert not written.exists()
+
+
+@pytest.mark.parametrize('wrong', ['nova_rt_host_kind=vm', 'nova_rt_host_admission=nobody'])
+def test_an_unknown_setting_is_refused(root, wrong):
+    done, tasks = play('nova-rt-prepare.yml', *root, '-e', wrong)
+    assert done.returncode != 0
+    assert 'is container or machine' in tasks['Refuse unknown settings']['msg']
+
+
+def ours(kind):
+    """Return the variables of a kind of server."""
+    return yaml.safe_load((HERE / kind / 'globals.d/nova-rt.yml').read_text())
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_every_variable_that_we_set_is_one_of_kolla_ansibles(kind):
     known = ''.join(
         path.read_text() for folder in (
             KOLLA_ANSIBLE / 'group_vars/all',
             KOLLA_ANSIBLE / 'roles/nova-cell/defaults')
         for path in folder.rglob('*.yml'))
-    ours = yaml.safe_load((HERE / 'globals.d/nova-rt.yml').read_text())
-    for name in ours:
+    for name in ours(kind):
         if not name.startswith('nova_rt_'):
             assert re.search(rf'^{name}:', known, re.MULTILINE), name
 
 
-def test_ours_are_merged_where_kolla_ansible_looks():
+@pytest.mark.parametrize('kind', KINDS)
+def test_ours_are_merged_where_kolla_ansible_looks(kind):
     tasks = (KOLLA_ANSIBLE / 'roles/nova-cell/tasks/config.yml').read_text()
     assert '{{ node_custom_config }}/nova/{{ item.key }}.conf' in tasks
-    for name in ('nova-compute', 'nova-scheduler'):
-        assert (HERE / 'config/nova' / f'{name}.conf').exists()
+    assert (HERE / kind / 'config/nova/nova-compute.conf').exists()
+    assert (HERE / 'config/nova/nova-scheduler.conf').exists()
+
+
+def test_the_options_of_every_container_are_kolla_ansibles_own():
+    theirs = {name: value for path in (KOLLA_ANSIBLE / 'group_vars/all').rglob('*.yml')
+              for name, value in (yaml.safe_load(path.read_text()) or {}).items()}
+    options = ours('machines')['docker_common_options']
+    del options['pid_mode']
+    assert options == theirs['docker_common_options']
+
+
+@pytest.mark.parametrize('task', ['check', 'start'])
+def test_the_pid_namespace_is_the_hosts_for_nova_compute_and_libvirt_alone(task, tmp_path):
+    """By kolla-ansible's own tasks, up to what its module would tell Docker."""
+    playbook = tmp_path / 'pids.yml'
+    playbook.write_text(yaml.safe_dump([{
+        'hosts': 'localhost', 'gather_facts': False, 'tasks': [
+            {'include_vars': {'dir': str(KOLLA_ANSIBLE / 'group_vars/all')}},
+            {'include_vars': str(KOLLA_ANSIBLE / 'roles/nova-cell/defaults/main.yml')},
+            *(asked(task, service) for service in SERVICES)]}]))
+    done, tasks = play(playbook, *VARIABLES, '-e',
+                       f'@{HERE}/machines/globals.d/nova-rt.yml')
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert {service: given(tasks[service]['msg']).get('pid_mode') for service in SERVICES} == {
+        'nova-compute': 'host', 'nova-libvirt': 'host', 'nova-ssh': None,
+        'nova-conductor': None}
+
+
+SERVICES = ('nova-compute', 'nova-libvirt', 'nova-ssh', 'nova-conductor')
+# From passwords.yml and the host's facts.
+VARIABLES = ('-e', 'docker_registry_password=secret')
+
+
+def asked(task, service):
+    """Return a task that prints what one of kolla-ansible's passes to its module."""
+    if task == 'check':
+        where = 'roles/service-check-containers/tasks/main.yml'
+        named = {'item': {'value': f"{{{{ nova_cell_services['{service}'] }}}}"}}
+    else:
+        where, named = 'roles/nova-cell/handlers/main.yml', {}
+    (original,) = [each for each in yaml.safe_load((KOLLA_ANSIBLE / where).read_text())
+                   if 'kolla_container' in each and each['name'] in (
+                       f'Restart {service} container',
+                       'Check containers for {{ kolla_role_name | default(project_name) }}')]
+    passed = {name: value for name, value in original['kolla_container'].items()
+              if name in ('common_options', 'pid_mode', 'ipc_mode', 'name', 'action')}
+    return {'name': service, 'vars': {**named, **original['vars']},
+            'debug': {'msg': passed}}
+
+
+def given(passed):
+    """Return what kolla-ansible's module makes of what a task passes to it."""
+    spec = importlib.util.spec_from_file_location(
+        'kolla_container', KOLLA_ANSIBLE / 'library/kolla_container.py')
+    library = importlib.util.module_from_spec(spec)
+    # Docker's side, which needs the host's packages.
+    with mock.patch.dict(sys.modules, {
+            'ansible.module_utils.kolla_container_worker': mock.Mock()}):
+        spec.loader.exec_module(library)
+
+    class Parsed:
+        """Stands in for AnsibleModule, which reads its arguments from a process's input."""
+
+        def __init__(self, argument_spec, **more):
+            self.params = {name: passed.get(name, each.get('default'))
+                           for name, each in argument_spec.items()}
+
+    library.AnsibleModule = Parsed
+    return library.generate_module().params
