@@ -13,7 +13,7 @@ from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e import kill_points
 
-SAMPLE = 4
+SAMPLE = 2
 RESERVED = (20_000, 100_000)
 # What /machine may hold beyond: a runtime is a whole number of µs.
 ROUNDING = 2
