@@ -102,15 +102,17 @@ class PlacementClient:
             for consumer, allocation in allocations.items()
             if shares.RESOURCE_CLASS in allocation['resources']}
 
-    def has_candidate(self, share: int,
-                      traits: Iterable[str] = (shares.TRAIT,)) -> bool | None:
+    def has_candidate(self, share: int, traits: Iterable[str] = (shares.TRAIT,),
+                      provider: str | None = None) -> bool | None:
         """Return whether any host has this share left; None: no answer.
 
         :param traits: that the host must have
+        :param provider: the uuid of the only host's resource provider
         """
         response = self._get(
             f'/allocation_candidates?resources={shares.RESOURCE_CLASS}:'
-            f'{share}&required={",".join(sorted(traits))}&limit=1', _CANDIDATES_VERSION)
+            f'{share}&required={",".join(sorted(traits))}&limit=1'
+            + (f'&in_tree={provider}' if provider else ''), _CANDIDATES_VERSION)
         if response.status_code == _UNKNOWN_TRAIT:
             # No host has ever had it.
             return False

@@ -74,18 +74,20 @@ def find_candidates(context: nova_context.RequestContext,
 
     :param ask: Nova's question: the allocations that Placement offers come
         first in the answer; None if it did not answer
-    :raises NoValidHost: if no host at all has the share left
+    :raises NoValidHost: if no host that the request may go to has the share left
     """
     state = request_state.current()
     wanted = state.wanted if state else None
     for _ in range(_QUESTIONS):
         candidates = ask()
-        if wanted is None or candidates is None or candidates[0]:
+        if state is None or wanted is None or candidates is None or candidates[0]:
             break
-        kind = state.kind if state else None
-        if _refused_everywhere(context, wanted, kind):
-            raise exception.NoValidHost(
-                reason=f'{_smallest_shortfall(context, wanted, kind)}.')
+        named = _destination(state)
+        nodes = _nodes(context, named) if named else None
+        if _is_refused(context, wanted, state.kind, nodes):
+            shortfall = _smallest_shortfall(
+                _nodes(context) if nodes is None else nodes, wanted, state.kind, named)
+            raise exception.NoValidHost(reason=f'{shortfall}.')
     return candidates
 
 
@@ -93,26 +95,51 @@ def _traits(kind: kinds.Choice | None) -> set[str]:
     return {shares.TRAIT} if kind is None else {shares.TRAIT, kind.kind.trait}
 
 
-def _refused_everywhere(context: nova_context.RequestContext,
-                        wanted: reservation.Reservation,
-                        kind: kinds.Choice | None) -> bool:
-    """Return whether Placement has no host with this share left."""
+def _destination(state: request_state.RequestState) -> str | None:
+    """Return the host that a request names, None if any will do."""
+    if state.stays:
+        # It was chosen here.
+        return None
+    spec = state.spec
+    destination = spec.requested_destination if 'requested_destination' in spec else None
+    if destination is not None and 'host' in destination and destination.host:
+        return destination.host
+    return next(iter(spec.force_hosts or ()), None) if 'force_hosts' in spec else None
+
+
+def _nodes(context: nova_context.RequestContext,
+           host: str | None = None) -> list[objects.ComputeNode]:
+    """Return the compute nodes of a host, or of all."""
+    by_cell = (
+        nova_context.scatter_gather_skip_cell0(
+            context, objects.ComputeNodeList.get_by_pagination, limit=_LOOKED_AT)
+        if host is None else nova_context.scatter_gather_skip_cell0(
+            context, objects.ComputeNodeList.get_all_by_host, host))
+    # A cell that does not have it answers with an exception.
+    return [node for nodes in by_cell.values()
+            if isinstance(nodes, objects.ComputeNodeList) for node in nodes]
+
+
+def _is_refused(context: nova_context.RequestContext, wanted: reservation.Reservation,
+                kind: kinds.Choice | None, nodes: list[objects.ComputeNode] | None) -> bool:
+    """Return whether Placement has none of these hosts with the share left.
+
+    :param nodes: None for any host
+    """
     placement = allocations.PlacementClient(context)
-    return placement.has_candidate(wanted.share, _traits(kind)) is False
+    providers = [None] if nodes is None else [node.uuid for node in nodes]
+    return all(placement.has_candidate(wanted.share, _traits(kind), provider) is False
+               for provider in providers)
 
 
-def _smallest_shortfall(context: nova_context.RequestContext,
-                        wanted: reservation.Reservation,
-                        kind: kinds.Choice | None) -> str:
+def _smallest_shortfall(nodes: list[objects.ComputeNode], wanted: reservation.Reservation,
+                        kind: kinds.Choice | None, named: str | None) -> str:
     """Return what the host of this kind that comes nearest is short of."""
-    by_cell = nova_context.scatter_gather_skip_cell0(
-        context, objects.ComputeNodeList.get_by_pagination, limit=_LOOKED_AT)
-    shortfalls = [_shortfall(node, wanted) for nodes in by_cell.values()
-                  if isinstance(nodes, objects.ComputeNodeList)
-                  for node in nodes
+    shortfalls = [_shortfall(node, wanted) for node in nodes
                   if kind is None or host_view.kind_of(node) is kind.kind]
     if not shortfalls:
-        return 'There is no host that offers CPU reservations' + (
+        nobody = f'{named} offers no' if named else 'There is no host that offers'
+        return f'{nobody} CPU reservations' + (
             f' to {kind.kind.plural}, but {kind.reason}' if kind else '')
     return str(min(shortfalls, key=lambda shortfall: shortfall.missing))
 

@@ -144,13 +144,13 @@ class TestAllocations(AllocationsTestCase):
     def test_what_is_given_back_while_placement_is_asked_is_taken(self):
         full = self.make_flavor(90, 4)
         server, _ = (self.boot(full) for _ in self.computes)
-        lacks = request_filter._refused_everywhere
+        lacks = request_filter._is_refused
 
         def lacks_no_more(*args):
             self._delete_server(server)
             return lacks(*args)
         with mock.patch.object(
-                request_filter, '_refused_everywhere', lacks_no_more):
+                request_filter, '_is_refused', lacks_no_more):
             self.boot(full)
 
     def test_what_else_lacks_is_left_to_nova(self):

@@ -97,6 +97,25 @@ class TestLiveMigration(cloud.CloudTestCase):
         self.assertEqual(['50%', '50%', '0%', '0%'], self.applied('host1'))
         self.assertEqual(['60%'] * 4, self.applied('host2'))
 
+    def test_a_named_host_without_room_says_what_it_lacks(self):
+        """Whatever room other hosts have."""
+        self.boot(self.make_flavor(90, 2), az='nova:host2')
+        self.api.post_server_action(self.server['id'], {'os-migrateLive': {
+            'host': 'host2', 'block_migration': 'auto'}})
+        self._wait_for_migration_status(self.server, ['error'])
+        self.assertIn('No room on host2: 50% is needed', self.reason_of(self.server))
+        refused = self.boot(self.flavor, 'ERROR', az='nova:host2')
+        self.assertIn('No room on host2: 50% is needed', refused['fault']['message'])
+
+    def reason_of(self, server):
+        """Return what Nova shows of why the last action on a server failed."""
+        action = self.api.get_instance_actions(server['id'])[0]
+        with mock.patch.object(self.admin_api, 'microversion', '2.84'):
+            shown = self.admin_api.api_get(
+                f'/servers/{server["id"]}/os-instance-actions/{action["request_id"]}')
+        return ' '.join(event['details'] or ''
+                        for event in shown.body['instanceAction']['events'])
+
     def test_two_that_meet_at_the_last_room_do_not_share_it(self):
         """The scheduler chose for both; the claim has the last word."""
         third = self.boot(self.make_flavor(50, 2), az='nova:host1')

@@ -244,6 +244,7 @@ class RequestSpec(_Object):
     image: ImageMeta | None
     num_instances: int
     ignore_hosts: list[str] | None
+    force_hosts: list[str] | None
     instance_uuid: str
     requested_destination: Destination | None
     requested_resources: list[Any]
