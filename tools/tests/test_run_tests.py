@@ -65,6 +65,17 @@ def test_kernels_are_built_from_idle_time_until_the_tests_end(
           'the build has ended')
 
 
+def test_more_time_is_needed_while_a_kernel_is_still_being_built(run_tests, built):
+    with run_tests.kernels_built(['guest']) as is_building:
+        until(lambda: built.exists() and 'node' in built.read_text(), 'it is being built')
+        assert is_building()
+        assert run_tests.needed('guest', is_building) == (18 + 15) * 60
+        assert run_tests.needed('experiments', is_building) == 6 * 60
+        assert run_tests.needed('unit', is_building) == 0
+    assert not is_building()
+    assert run_tests.needed('guest', is_building) == 18 * 60
+
+
 def test_no_kernel_is_built_that_no_environment_needs(run_tests, built):
     with run_tests.kernels_built(['pep8', 'unit']):
         pass
@@ -164,7 +175,7 @@ def test_stacks_take_turns_beside_all_others(run_tests, tmp_path, monkeypatch, c
     monkeypatch.setattr(run_tests, 'JUNIT', tmp_path / 'junit')
     monkeypatch.setattr(run_tests, 'LOGS', tmp_path / 'log')
     monkeypatch.setattr(run_tests.sys, 'executable', str(tmp_path / 'python'))
-    assert run_tests.main(['unit', 'e2e', 'functional', 'mano']) == 1
+    assert run_tests.main(['unit', 'e2e', 'functional', 'mano'], lambda: False) == 1
     events = (tmp_path / 'journal').read_text().splitlines()
     assert events[:2] == ['+ nova', '- nova']
     assert {*events[2:4]} == {'+ unit', '+ e2e'}
