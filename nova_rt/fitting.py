@@ -205,6 +205,25 @@ def shortfall(host: shares.HostShares,
     return _no_room(host.capacity, host.left, wanted, fitting)
 
 
+def longest_runtime(host: shares.HostShares, wanted: reservation.Reservation,
+                    share: int) -> int:
+    """Return the runtime with which a reservation would just fit a host.
+
+    Its period and its vCPUs stay the same.
+
+    :param share: the bandwidth (fixed point) that all of its vCPUs may have together
+    :returns: in µs; 0 if there is none that the kernel accounts for
+    """
+    if wanted.vcpus > len(host.left):
+        return 0
+    most = min(sorted(host.left)[-wanted.vcpus], share // wanted.vcpus)
+    if most < 1:
+        return 0
+    # The inverse of to_bandwidth(), which rounds down.
+    runtime_us = (most + 1) * wanted.period_us - 1 >> bandwidth.BW_SHIFT
+    return runtime_us if runtime_us >= bandwidth.MIN_RUNTIME_US else 0
+
+
 def check_in_place(host: shares.HostShares, held: reservation.Reservation,
                    pcpus: Sequence[int],
                    wanted: reservation.Reservation) -> None:

@@ -38,7 +38,8 @@ class Host:
 class Shortfall:
     """One reason why a server does not fit a host, or that it does.
 
-    :ivar what: ``pCPU 3``, a resource class, ``kind``, or empty for the whole host
+    :ivar what: ``pCPU 3``, a resource class, ``kind``, ``nearest`` for what would fit
+        instead, or empty for the whole host
     """
 
     host: str
@@ -68,7 +69,10 @@ def of_host(host: Host, wanted: reservation.Reservation | None,
             kind: kinds.Choice | None = None) -> list[Shortfall]:
     """Return what is missing on one host, nothing if the server fits now."""
     wrong_kind = _of_kind(host, kind) if wanted is not None else []
-    return wrong_kind or list(_of_host(host, wanted, needs))
+    if wrong_kind:
+        return wrong_kind
+    missing = list(_of_host(host, wanted, needs))
+    return missing + _nearest(host, wanted, needs) if missing else []
 
 
 def room(host: Host, wanted: reservation.Reservation | None,
@@ -100,6 +104,22 @@ def _of_kind(host: Host, kind: kinds.Choice | None) -> list[Shortfall]:
     return [Shortfall(
         host.name, 'kind', kind.kind.value, host.kind.value, '',
         f'The host runs {host.kind.plural}, but {kind.reason}.')]
+
+
+def _nearest(host: Host, wanted: reservation.Reservation | None,
+             needs: Mapping[str, int]) -> list[Shortfall]:
+    """Return what would fit, if bandwidth is all that a host is short of."""
+    if (wanted is None or host.reported is None or host.trouble
+            or any(host.left.get(name, 0) < needed for name, needed in needs.items()
+                   if name != shares.RESOURCE_CLASS)):
+        return []
+    runtime_us = fitting.longest_runtime(
+        host.reported, wanted, host.left.get(shares.RESOURCE_CLASS, 0))
+    if not runtime_us:
+        return []
+    return [Shortfall(
+        host.name, 'nearest', '', '', '',
+        f'With a runtime of {runtime_us} µs every {wanted.period_us} µs it would fit.')]
 
 
 def _of_host(host: Host, wanted: reservation.Reservation | None,

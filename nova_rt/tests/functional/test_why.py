@@ -43,7 +43,7 @@ class TestWhy(cloud.CloudTestCase):
         self.assertEqual({'', 'host1', 'host2'}, set(told))
         self.assertIn('No room on', told[''][0]['why'])
         for host in ('host1', 'host2'):
-            share, whole, pcpus = told[host]
+            share, whole, pcpus, nearest = told[host]
             self.assertEqual(
                 ('CUSTOM_RT_SHARE', '160%', '140%', '20%'),
                 tuple(share[column] for column in (
@@ -51,10 +51,12 @@ class TestWhy(cloud.CloudTestCase):
             self.assertIn('0 of 4 have that much left', whole['why'])
             self.assertEqual(('pCPU 0-3', '5%'),
                              (pcpus['what'], pcpus['missing']))
+            self.assertEqual('With a runtime of 35000 µs every 100000 µs it would fit.',
+                             nearest['why'])
 
     def test_what_only_the_pcpus_lack_is_told(self):
         told = self.why(self.refused(40, 1))
-        self.assertEqual(['', 'pCPU 0-3'],
+        self.assertEqual(['', 'pCPU 0-3', 'nearest'],
                          [row['what'] for row in told['host1']])
 
     def test_what_has_nothing_to_do_with_reservations_is_told_too(self):

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import dataclasses
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,7 +33,7 @@ def test_a_host_with_room_fits():
 
 
 def test_each_pcpu_tells_what_it_lacks_equal_ones_together():
-    whole, *pcpus = explained(filled(60, 60, 20, 90))
+    whole, *pcpus, _ = explained(filled(60, 60, 20, 90))
     assert '1 of 4 have that much left' in whole.sentence
     assert [(shortfall.what, shortfall.left, shortfall.missing) for shortfall in pcpus] == [
         ('pCPU 0-1', '40%', '10%'), ('pCPU 3', '10%', '40%')]
@@ -59,9 +61,40 @@ def test_a_server_without_a_reservation_is_explained_too():
     assert finding.what == 'VCPU'
 
 
+def test_what_would_fit_instead_is_told_where_only_bandwidth_lacks():
+    assert explained(filled(60, 60, 20, 90))[-1].sentence == (
+        'With a runtime of 40000 µs every 100000 µs it would fit.')
+    assert 'nearest' not in {shortfall.what for shortfall in explained(
+        filled(60, 60, 20, 90), {'VCPU': 1, 'CUSTOM_RT_SHARE': 4 << 20})}
+    assert 'nearest' not in {shortfall.what for shortfall in explained(
+        filled(60, 60, 20, 90), trouble='It is down.')}
+
+
+def test_what_placement_has_left_bounds_what_would_fit():
+    assert explained(filled(), {'VCPU': 8, 'CUSTOM_RT_SHARE': 1 << 19})[-1].sentence == (
+        'With a runtime of 25000 µs every 100000 µs it would fit.')
+
+
+@given(st.lists(st.integers(0, 100), min_size=4, max_size=4), st.integers(1, 5),
+       st.integers(100, 1 << 22), st.integers(0, 4 << 20))
+def test_a_longer_runtime_than_the_nearest_does_not_fit(percents, vcpus, period_us, share):
+    host = filled(*percents)
+    wanted = reservation.Reservation(period_us, period_us, vcpus)
+
+    def fits(runtime_us):
+        smaller = dataclasses.replace(wanted, runtime_us=runtime_us)
+        return fitting.shortfall(host, smaller) is None and smaller.share <= share
+
+    runtime_us = fitting.longest_runtime(host, wanted, share)
+    least = max(bandwidth.MIN_RUNTIME_US, -(-period_us // bandwidth.BW_UNIT))
+    assert not runtime_us or fits(runtime_us)
+    if max(runtime_us + 1, least) <= period_us:
+        assert not fits(max(runtime_us + 1, least))
+
+
 def test_pcpus_that_hold_no_reservations_are_left_out():
     reported = filled(60, capacity=(bandwidth.BW_UNIT, 0, 0, 0))
-    whole, pcpu = explained(reported)
+    whole, pcpu = explained(reported)  # no runtime would fit
     assert '2 distinct pCPUs are needed' in whole.sentence
     assert pcpu.what == 'pCPU 0'
 
