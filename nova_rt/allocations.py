@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from collections.abc import Mapping
+import dataclasses
 from typing import Any
 
 from keystoneauth1 import exceptions as ks_exc
@@ -36,6 +37,18 @@ Payload = dict[str, Any]
 Resources = dict[str, dict[str, int]]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Host:
+    """What Placement knows of a host.
+
+    :ivar left: by resource class, what may still be allocated; without the share if
+        the host lacks the trait that is required with it
+    """
+
+    left: Mapping[str, int]
+    traits: frozenset[str]
+
+
 class PlacementClient:
     """nova-rt's part of the conversation with Placement.
 
@@ -51,32 +64,35 @@ class PlacementClient:
         self._context = context
         self._client = client or report.report_client_singleton()
 
-    def left(self, provider: str) -> dict[str, int]:
-        """Return by resource class what may still be allocated of a host.
+    def left(self, provider: str) -> Mapping[str, int]:
+        """Return what Placement may still allocate of a host; see :class:`Host`.
 
-        The share is left out if the host lacks the trait, which is required
-        with it.
+        :param provider: the uuid of the host's resource provider
+        """
+        return self.host(provider).left
+
+    def host(self, provider: str) -> Host:
+        """Return what Placement knows of a host.
 
         :param provider: the uuid of the host's resource provider
         """
         used = self._of_provider(provider, 'usages').get('usages', {})
         inventories = self._of_provider(
             provider, 'inventories').get('inventories', {})
-        return _with_trait({
+        return _host({
             name: int((inventory['total'] - inventory['reserved'])
                       * inventory['allocation_ratio']) - used.get(name, 0)
             for name, inventory in inventories.items()},
             self._of_provider(provider, 'traits').get('traits', ()))
 
-    def left_by_host(self) -> dict[str, dict[str, int]]:
-        """Return the same by host, as far as one question answers it.
+    def hosts_with_vcpus(self) -> dict[str, Host]:
+        """Return all hosts that have a vCPU left, by provider, with one question.
 
-        That is for hosts that have a vCPU left; for others, :meth:`left` has to be
-        asked one by one.
+        For others, :meth:`host` has to be asked one by one.
         """
         response = self._get('/allocation_candidates?resources=VCPU:1', _CANDIDATES_VERSION)
         summaries = response.json()['provider_summaries'] if response else {}
-        return {provider: _with_trait(
+        return {provider: _host(
             {name: resource['capacity'] - resource['used']
              for name, resource in summary['resources'].items()}, summary['traits'])
             for provider, summary in summaries.items()}
@@ -237,11 +253,10 @@ class PlacementClient:
             url, version=version, global_request_id=self._context.global_id)
 
 
-def _with_trait(left: dict[str, int], traits: Iterable[str]) -> dict[str, int]:
-    """Return what is left without the share where the trait is missing."""
+def _host(left: dict[str, int], traits: Iterable[str]) -> Host:
     if shares.TRAIT not in traits:
         left.pop(shares.RESOURCE_CLASS, None)
-    return left
+    return Host(left, frozenset(traits))
 
 
 def shared_out(server: Payload, move: Payload, provider: str, share: int,

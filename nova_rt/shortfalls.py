@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each host is short of for a server, in the sum and pCPU by pCPU."""
 
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -14,6 +15,29 @@ from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
 
+# As flavors and images ask for traits.
+REQUIRED, FORBIDDEN = 'required', 'forbidden'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """What a server asks for.
+
+    :ivar wanted: its reservation, None without one
+    :ivar needs: by resource class, what it takes from Placement; empty for a
+        server that no cell has yet
+    :ivar fault: the newest one that Nova has recorded; empty without one
+    :ivar kind: of server, and why; None if any kind will do
+    :ivar traits: of Placement, that flavor and image ask for: ``required`` or
+        ``forbidden``, by name
+    """
+
+    wanted: reservation.Reservation | None
+    needs: Mapping[str, int]
+    fault: str = ''
+    kind: kinds.Choice | None = None
+    traits: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Host:
@@ -24,6 +48,7 @@ class Host:
     :ivar left: by resource class, what Placement may still allocate
     :ivar kind: the kind of server that it runs, None if it does not say
     :ivar policy: its placement policy
+    :ivar traits: that it has in Placement
     """
 
     name: str
@@ -32,14 +57,15 @@ class Host:
     left: Mapping[str, int]
     kind: kinds.Kind | None = None
     policy: str = fitting.DEFAULT
+    traits: Collection[str] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Shortfall:
     """One reason why a server does not fit a host, or that it does.
 
-    :ivar what: ``pCPU 3``, a resource class, ``kind``, ``nearest`` for what would fit
-        instead, or empty for the whole host
+    :ivar what: ``pCPU 3``, a resource class, ``trait``, ``kind``, ``nearest`` for what
+        would fit instead, or empty for the whole host
     """
 
     host: str
@@ -50,41 +76,32 @@ class Shortfall:
     sentence: str
 
 
-def explain(hosts: Iterable[Host], wanted: reservation.Reservation | None,
-            needs: Mapping[str, int],
-            kind: kinds.Choice | None = None) -> Iterator[Shortfall]:
-    """Yield what is missing now, host by host.
-
-    :param wanted: the server's reservation, None without one
-    :param needs: by resource class, what the server takes from Placement
-    :param kind: of the server, and why; None if any kind will do
-    """
+def explain(hosts: Iterable[Host], request: Request) -> Iterator[Shortfall]:
+    """Yield what is missing now, host by host."""
     for host in hosts:
-        yield from of_host(host, wanted, needs, kind) or [Shortfall(
+        yield from of_host(host, request) or [Shortfall(
             host.name, '', '', '', '', 'The server fits now.')]
 
 
-def of_host(host: Host, wanted: reservation.Reservation | None,
-            needs: Mapping[str, int],
-            kind: kinds.Choice | None = None) -> list[Shortfall]:
+def of_host(host: Host, request: Request) -> list[Shortfall]:
     """Return what is missing on one host, nothing if the server fits now."""
-    wrong_kind = _of_kind(host, kind) if wanted is not None else []
+    wrong_kind = _of_kind(host, request.kind) if request.wanted is not None else []
     if wrong_kind:
         return wrong_kind
-    missing = list(_of_host(host, wanted, needs))
-    return missing + _nearest(host, wanted, needs) if missing else []
+    missing = [*_of_traits(host, request.traits),
+               *_of_host(host, request.wanted, request.needs)]
+    return missing + _nearest(host, request) if missing else []
 
 
-def room(host: Host, wanted: reservation.Reservation | None,
-         needs: Mapping[str, int],
-         kind: kinds.Choice | None = None) -> tuple[int, str]:
+def room(host: Host, request: Request) -> tuple[int, str]:
     """Return how many such servers fit a host, and a sentence on why no more.
 
     What filter, claim and Placement would decide for one after the other.
 
-    :param needs: at least one amount is not zero
+    :param request: at least one amount that it needs is not zero
     """
-    for missing in of_host(host, wanted, needs, kind):
+    wanted, needs = request.wanted, request.needs
+    for missing in of_host(host, request):
         return 0, f'{missing.what}: {missing.sentence}' if missing.what else missing.sentence
     fitting_by_class = {name: host.left.get(name, 0) // needed
                         for name, needed in needs.items() if needed}
@@ -106,11 +123,23 @@ def _of_kind(host: Host, kind: kinds.Choice | None) -> list[Shortfall]:
         f'The host runs {host.kind.plural}, but {kind.reason}.')]
 
 
-def _nearest(host: Host, wanted: reservation.Reservation | None,
-             needs: Mapping[str, int]) -> list[Shortfall]:
+def _of_traits(host: Host, traits: Mapping[str, str]) -> Iterator[Shortfall]:
+    for name, asked in sorted(traits.items()):
+        if asked == REQUIRED and name not in host.traits:
+            yield Shortfall(host.name, 'trait', name, '', '',
+                            f'The host lacks the trait {name}, which is required.')
+        elif asked == FORBIDDEN and name in host.traits:
+            yield Shortfall(host.name, 'trait', '', name, '',
+                            f'The host has the trait {name}, which is forbidden.')
+
+
+def _nearest(host: Host, request: Request) -> list[Shortfall]:
     """Return what would fit, if bandwidth is all that a host is short of."""
+    wanted = request.wanted
     if (wanted is None or host.reported is None or host.trouble
-            or any(host.left.get(name, 0) < needed for name, needed in needs.items()
+            or any(_of_traits(host, request.traits))
+            or any(host.left.get(name, 0) < needed
+                   for name, needed in request.needs.items()
                    if name != shares.RESOURCE_CLASS)):
         return []
     runtime_us = fitting.longest_runtime(

@@ -47,6 +47,5 @@ def _rows(server: str) -> Iterator[tuple[str, ...]]:
     request = collect.request_of(admin, server)
     if request.fault:
         yield '', 'fault', '', '', '', request.fault
-    for shortfall in shortfalls.explain(
-            collect.hosts(admin), request.wanted, request.needs, request.kind):
+    for shortfall in shortfalls.explain(collect.hosts(admin), request):
         yield dataclasses.astuple(shortfall)

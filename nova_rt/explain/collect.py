@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping
-import dataclasses
 
 from nova import context as nova_context
 from nova import objects
@@ -13,7 +12,6 @@ from nova.scheduler import utils
 
 from nova_rt import allocations
 from nova_rt import kinds
-from nova_rt import reservation
 from nova_rt import shortfalls
 from nova_rt.filters import host_view
 from nova_rt.filters import server_kind
@@ -21,25 +19,10 @@ from nova_rt.instance import flavors
 from nova_rt.instance import request_specs
 from nova_rt.view import nodes
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Request:
-    """What a server asks for.
-
-    :ivar wanted: its reservation, None without one
-    :ivar needs: by resource class, what it takes from Placement; empty for a
-        server that no cell has yet
-    :ivar kind: of server, and why; None if any kind will do
-    :ivar fault: the newest one that Nova has recorded; empty without one
-    """
-
-    wanted: reservation.Reservation | None
-    needs: dict[str, int]
-    fault: str
-    kind: kinds.Choice | None = None
+_TRAIT = 'trait:'
 
 
-def request_of(context: nova_context.RequestContext, server: str) -> Request:
+def request_of(context: nova_context.RequestContext, server: str) -> shortfalls.Request:
     """Return what a server asks for.
 
     :param server: its uuid
@@ -60,27 +43,42 @@ def request_of(context: nova_context.RequestContext, server: str) -> Request:
             kind = server_kind.of_instance(cell, instance) or kind
             if instance.fault is not None:
                 fault = instance.fault.message
-    return Request(request_specs.reservation_of(spec), needs, fault, kind)
+    return shortfalls.Request(
+        request_specs.reservation_of(spec), needs, fault, kind,
+        _traits(spec.flavor) | _traits_of_image(spec))
 
 
-def request_for(flavor: objects.Flavor, hints: Mapping[str, object]) -> Request:
+def request_for(flavor: objects.Flavor, hints: Mapping[str, object]) -> shortfalls.Request:
     """Return what a new server of this flavor, with these hints, would ask for.
 
     :raises InvalidReservationError: if its reservation is invalid
     """
     whole = flavors.with_hints(flavor, hints)
-    return Request(flavors.reservation_of(whole),
-                   utils.resources_from_flavor_and_bfv(whole, False), '',
-                   kinds.chosen(flavor.extra_specs, {}))
+    return shortfalls.Request(
+        flavors.reservation_of(whole), utils.resources_from_flavor_and_bfv(whole, False),
+        kind=kinds.chosen(flavor.extra_specs, {}), traits=_traits(flavor))
 
 
 def hosts(context: nova_context.RequestContext) -> Iterator[shortfalls.Host]:
     """Yield all compute nodes of all cells that answer, by name."""
     placement = allocations.PlacementClient(context)
-    left = placement.left_by_host()
+    known = placement.hosts_with_vcpus()
     for each in nodes.every(context):
         node = each.node
+        there = known.get(node.uuid) or placement.host(node.uuid)
         yield shortfalls.Host(
-            node.host, each.trouble, host_view.reported_by(node),
-            left.get(node.uuid) or placement.left(node.uuid), host_view.kind_of(node),
-            host_view.policy_of(node))
+            node.host, each.trouble, host_view.reported_by(node), there.left,
+            host_view.kind_of(node), host_view.policy_of(node), there.traits)
+
+
+def _traits(flavor: objects.Flavor) -> dict[str, str]:
+    """Return what a flavor asks for of the traits of a host: ``trait:NAME``."""
+    return {name.removeprefix(_TRAIT): asked for name, asked
+            in flavor.extra_specs.items() if name.startswith(_TRAIT)}
+
+
+def _traits_of_image(spec: objects.RequestSpec) -> dict[str, str]:
+    image = spec.image if 'image' in spec else None
+    if not image or 'traits_required' not in image.properties:
+        return {}
+    return dict.fromkeys(image.properties.traits_required, shortfalls.REQUIRED)

@@ -103,7 +103,7 @@ WHY = _object({
         'host': _TEXT, 'fits': {'type': 'boolean'},
         'shortfalls': _list(_object({
             'what': {'type': 'string', 'description':
-                     'pCPUs, a resource class, kind, nearest for what would fit '
+                     'pCPUs, a resource class, trait, kind, nearest for what would fit '
                      'instead, or empty for the whole host'},
             'needed': _TEXT, 'left': _TEXT, 'missing': _TEXT, 'sentence': _TEXT}))}))})
 CAPACITY = _object({

@@ -22,9 +22,8 @@ def explain(call: Call) -> Json:
     request = _request(call)
     return {
         'reservation': common.of_reservation(request.wanted), 'fault': request.fault,
-        'hosts': [_host(host.name, shortfalls.of_host(
-            host, request.wanted, request.needs, request.kind))
-            for host in collect.hosts(call.admin)]}
+        'hosts': [_host(host.name, shortfalls.of_host(host, request))
+                  for host in collect.hosts(call.admin)]}
 
 
 def capacity(call: Call) -> Json:
@@ -37,9 +36,8 @@ def capacity(call: Call) -> Json:
         raise errors.RefusedError(
             f'The flavor {wording.shown(call.body["flavor"])} takes nothing that is '
             'counted: any number of its servers fits.')
-    rooms = [(host.name, *shortfalls.room(
-        host, request.wanted, request.needs, request.kind))
-        for host in collect.hosts(call.admin)]
+    rooms = [(host.name, *shortfalls.room(host, request))
+             for host in collect.hosts(call.admin)]
     return {
         'reservation': common.of_reservation(request.wanted),
         'total': sum(count for _, count, _ in rooms),
@@ -47,7 +45,7 @@ def capacity(call: Call) -> Json:
                   for host, count, limit in rooms]}
 
 
-def _request(call: Call) -> collect.Request:
+def _request(call: Call) -> shortfalls.Request:
     """Return what is asked for: by a server, or by a flavor and hints.
 
     :raises RefusedError: if there is no such server or flavor, or its reservation

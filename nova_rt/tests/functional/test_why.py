@@ -65,6 +65,18 @@ class TestWhy(cloud.CloudTestCase):
         self.assertEqual(['MEMORY_MB'],
                          [row['what'] for row in told['host1']])
 
+    def test_a_trait_that_flavor_or_image_asks_for_is_told(self):
+        self._set_provider_traits(self._get_provider_uuid_by_host('host1'), [
+            *self._get_provider_traits(self._get_provider_uuid_by_host('host1')),
+            'HW_CPU_X86_SGX'])
+        told = self.why(self.refused(10, 1, **{
+            'trait:HW_CPU_X86_SGX': 'forbidden', 'trait:HW_CPU_X86_AVX2': 'required'}))
+        self.assertEqual(
+            ['The host lacks the trait HW_CPU_X86_AVX2, which is required.',
+             'The host has the trait HW_CPU_X86_SGX, which is forbidden.'],
+            [row['why'] for row in told['host1']])
+        self.assertEqual(['trait'], [row['what'] for row in told['host2']])
+
     def test_a_host_that_is_down_or_disabled_is_told(self):
         server = self.refused()
         service = self.admin_api.get_services(

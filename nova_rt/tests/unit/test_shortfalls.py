@@ -22,9 +22,11 @@ def filled(*percents, capacity=CAPACITY):
                         for pcpu, percent in enumerate(percents))
 
 
-def explained(reported=None, left=PLENTY, trouble='', wanted=WANTED, needs=NEEDS):
-    return list(shortfalls.explain([shortfalls.Host('host1', trouble, reported, left)],
-                            wanted, needs))
+def explained(reported=None, left=PLENTY, trouble='', wanted=WANTED, needs=NEEDS,
+              asked=None, has=()):
+    return list(shortfalls.explain(
+        [shortfalls.Host('host1', trouble, reported, left, traits=has)],
+        shortfalls.Request(wanted, needs, traits=asked or {})))
 
 
 def test_a_host_with_room_fits():
@@ -59,6 +61,17 @@ def test_a_service_that_is_down_is_told_first():
 def test_a_server_without_a_reservation_is_explained_too():
     (finding,) = explained(None, {'VCPU': 1}, wanted=None, needs={'VCPU': 2})
     assert finding.what == 'VCPU'
+
+
+def test_a_trait_that_is_missing_or_must_not_be_there_is_told():
+    asked = {'CUSTOM_FAST': 'required', 'CUSTOM_OLD': 'forbidden', 'CUSTOM_BIG': 'required'}
+    lacks, has = explained(filled(), asked=asked, has={'CUSTOM_OLD', 'CUSTOM_BIG'})
+    assert (lacks.what, lacks.needed) == ('trait', 'CUSTOM_FAST')
+    assert has.sentence == 'The host has the trait CUSTOM_OLD, which is forbidden.'
+    (fits,) = explained(filled(), asked=asked, has={'CUSTOM_FAST', 'CUSTOM_BIG'})
+    assert fits.what == ''
+    assert 'nearest' not in {shortfall.what for shortfall in explained(
+        filled(60, 60, 20, 90), asked=asked)}
 
 
 def test_what_would_fit_instead_is_told_where_only_bandwidth_lacks():
@@ -113,7 +126,8 @@ def test_a_host_fits_exactly_if_the_policy_finds_pcpus(percents):
 
 def room(reported, left=PLENTY, trouble=''):
     return shortfalls.room(
-        shortfalls.Host('host1', trouble, reported, left), WANTED, NEEDS)
+        shortfalls.Host('host1', trouble, reported, left),
+        shortfalls.Request(WANTED, NEEDS))
 
 
 def test_the_pcpus_limit_how_many_more_fit():
