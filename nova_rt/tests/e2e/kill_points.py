@@ -80,6 +80,29 @@ RESIZE = (
     Point('after', f'{_CHANGES}._change'),
 )
 
+# Of a live migration.
+SOURCE = (
+    Point('before', f'{_MANAGER}._do_live_migration'),
+    Point('before', f'{_LIBVIRT}._live_migration'),
+    Point('before', f'{_LIBVIRT}._live_migration_operation'),
+    Point('after', f'{_LIBVIRT}._live_migration_operation'),
+    Point('before', f'{_MANAGER}._post_live_migration'),
+    Point('before', f'{_MANAGER}._post_live_migration_update_host'),
+    Point('after', f'{_MANAGER}._post_live_migration_update_host'),
+    Point('after', f'{_MANAGER}._post_live_migration'),
+)
+
+DESTINATION = (
+    Point('before', f'{_MANAGER}.check_can_live_migrate_destination'),
+    Point('before', f'{_MANAGER}.pre_live_migration'),
+    Point('before', f'{_DRIVER}.pre_live_migration'),
+    Point('after', f'{_LIBVIRT}.pre_live_migration'),
+    Point('before', 'nova_rt.virt.domains:DomainReservations._receive'),
+    Point('before', f'{_MANAGER}.post_live_migration_at_destination'),
+    Point('before', f'{_LIBVIRT}.post_live_migration_at_destination'),
+    Point('after', f'{_LIBVIRT}.post_live_migration_at_destination'),
+)
+
 
 def program(folder: pathlib.Path, order: str) -> str:
     """Write a command that is nova-rt-compute, and can be killed; return its path.
@@ -95,7 +118,7 @@ def program(folder: pathlib.Path, order: str) -> str:
 
 def install(order: pathlib.Path) -> None:
     """Make the process die at the point that the file ``order`` holds."""
-    for point in dict.fromkeys(CREATE + DELETE + RESIZE):
+    for point in dict.fromkeys(CREATE + DELETE + RESIZE + SOURCE + DESTINATION):
         module, _, path = point.method.partition(':')
         owner, _, name = path.partition('.')
         target = getattr(importlib.import_module(module), owner)

@@ -19,11 +19,11 @@ RESERVED = (20_000, 100_000)
 ROUNDING = 2
 
 
-def chosen(points):
+def chosen(points, sample=SAMPLE):
     """Return all points, or a sample that reaches from first to last."""
     if full.WANTED:
         return points
-    step = max(1, len(points) // SAMPLE)
+    step = max(1, len(points) // sample)
     return points[step - 1::step]
 
 
