@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual machines that are stopped on one host and started on the other."""
 
+from concurrent import futures
+
 import pytest
 
 from nova_rt.tests.e2e import driver
@@ -87,9 +89,13 @@ def test_a_server_of_a_host_that_died_is_evacuated_with_its_reservation(
         becomes_active(user, server)
         assert {*hosts.machine(server, 3 - here).shares.values()} == {SHARE}
     finally:
-        stack.restart(hosts.compute(here))
-        driver.until(lambda: driver.taken_back(operator, service, service.host),
-                     'the host is taken back')
+        # It is not up before Nova is told so, which is refused until it has given up the
+        # server.
+        with futures.ThreadPoolExecutor() as beside:
+            started = beside.submit(stack.restart, hosts.compute(here))
+            driver.until(lambda: driver.taken_back(operator, service, service.host),
+                         'the host is taken back')
+            started.result()
     hosts.assert_only_on(3 - here, server, SHARE)
 
 
