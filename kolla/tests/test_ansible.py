@@ -225,7 +225,7 @@ def test_the_pid_namespace_is_the_hosts_for_nova_compute_and_libvirt_alone(task,
 
 
 SERVICES = ('nova-compute', 'nova-libvirt', 'nova-ssh', 'nova-conductor')
-# From passwords.yml and the host's facts.
+# From passwords.yml.
 VARIABLES = ('-e', 'docker_registry_password=secret')
 
 

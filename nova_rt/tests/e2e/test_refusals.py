@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is refused, where, and in which words."""
 
-
 import openstack.exceptions
 import pytest
 

@@ -19,14 +19,6 @@ RESERVED = (20_000, 100_000)
 ROUNDING = 2
 
 
-def chosen(points, sample=SAMPLE):
-    """Return all points, or a sample that reaches from first to last."""
-    if full.WANTED:
-        return points
-    step = max(1, len(points) // sample)
-    return points[step - 1::step]
-
-
 @pytest.fixture(scope='module')
 def order(stack, tmp_path_factory):
     """The file that tells nova-rt-compute where to die."""
@@ -46,7 +38,7 @@ def flavor(flavors):
     return flavors(*RESERVED)
 
 
-@pytest.mark.parametrize('point', chosen(kill_points.CREATE), ids=str)
+@pytest.mark.parametrize('point', full.some(kill_points.CREATE, SAMPLE), ids=str)
 def test_nothing_is_lost_doubled_or_left_when_killed_in_a_create(
         point, stack, kernel, user, flavor, order):
     order.write_text(str(point))
@@ -59,7 +51,7 @@ def test_nothing_is_lost_doubled_or_left_when_killed_in_a_create(
     driver.until(lambda: nothing_left(stack, kernel), 'nothing is left')
 
 
-@pytest.mark.parametrize('point', chosen(kill_points.DELETE), ids=str)
+@pytest.mark.parametrize('point', full.some(kill_points.DELETE, SAMPLE), ids=str)
 def test_nothing_is_left_when_killed_in_a_delete(
         point, stack, kernel, user, flavor, order):
     server = user.boot(flavor)
@@ -75,7 +67,7 @@ def test_nothing_is_left_when_killed_in_a_delete(
 
 @pytest.mark.parametrize(
     ('runtime_us', 'point'),
-    chosen([*itertools.product((10_000, 30_000), kill_points.RESIZE)]), ids=str)
+    full.some([*itertools.product((10_000, 30_000), kill_points.RESIZE)], SAMPLE), ids=str)
 def test_all_say_the_same_when_killed_in_a_resize_in_place(
         runtime_us, point, stack, user, flavor, flavors, order, manage):
     server = user.boot(flavor)

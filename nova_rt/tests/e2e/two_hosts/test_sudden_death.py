@@ -8,15 +8,15 @@ import itertools
 
 import pytest
 
+from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e import kill_points
-from nova_rt.tests.e2e import test_sudden_death
 
 SHARE = 0.2
 SAMPLE = 2  # of each side; each takes a while
 SIDES = {'source': kill_points.SOURCE, 'destination': kill_points.DESTINATION}
 POINTS = [*itertools.chain.from_iterable(
-    itertools.product((side,), test_sudden_death.chosen(points, SAMPLE))
+    itertools.product((side,), full.some(points, SAMPLE))
     for side, points in SIDES.items())]
 
 
