@@ -232,9 +232,9 @@ class CloudTestCase(StockCloudTestCase, _ReservationServices):
 
     def assert_audited(self) -> None:
         """Assert that kernel, ledger, Nova and Placement say the same."""
-        self.eventually(lambda: self.assertEqual(
-            {host: [] for host in self.computes},
-            {host: self.auditor_of(host).look() for host in self.computes}))
+        self.eventually(lambda: self.assertEqual([], [
+            f'{host}: {drift.kind} of {drift.subject}: {drift.sentence}'
+            for host in self.computes for drift in self.auditor_of(host).look()]))
 
     def assert_ledgers(self, *percents: Sequence[int]) -> None:
         """Assert what the ledgers hold, by host and pCPU in percent.

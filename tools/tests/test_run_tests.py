@@ -222,11 +222,16 @@ def test_what_failed_and_what_was_tried_twice_is_named(run_tests, tmp_path, monk
 
 
 def test_of_a_traceback_that_pytest_does_not_understand_the_last_line_is_shown(run_tests):
-    assert run_tests.gist(f'Failed: {run_tests.NATIVE}, displaying natively:\n\n'
-                          'Traceback (most recent call last):\n  ...\nIt broke.\n'
-                          ) == 'It broke.'
-    assert run_tests.gist('AssertionError: no\nmore') == 'AssertionError: no'
-    assert run_tests.gist('') == ''
+    def gist(message, text=None):
+        failure = junitparser.Failure(message)
+        failure.text = text
+        return run_tests.gist(failure)
+    # The message is cut; the whole is in the text.
+    native = f'Failed: {run_tests.NATIVE}, displaying natively:\n\n[+9 more lines]'
+    assert gist(native, 'Traceback (most recent call last):\n  ...\nIt broke.\n') == 'It broke.'
+    assert gist(native) == native.partition('\n')[0]
+    assert gist('AssertionError: no\nmore', 'def test():\n...') == 'AssertionError: no'
+    assert gist('') == ''
 
 
 RESULTS = """<testsuites><testsuite name="pytest">

@@ -4,10 +4,12 @@
 oslo.messaging's fake driver looks for messages every 50 ms, and nobody can
 tell whether all have been dealt with; a service of Nova's fixtures can only be
 stopped, which waits until it has ended what it does. This fixture delivers at
-once, knows when nothing is in motion, loses messages and kills services.
+once, knows when nothing is in motion, loses messages and kills services. A call
+fails soon if who was to answer it is dead, and waits for one who is only slow.
 """
 
 import contextlib
+import queue
 import threading
 import time
 import types
@@ -29,6 +31,25 @@ from nova_rt.tests.functional import killed
 _PAUSE_S = 1
 
 
+class _Answer(queue.Queue):
+    """Where the answer to a call arrives.
+
+    :ivar hopeless: whether none will
+    """
+
+    hopeless = staticmethod(lambda: False)
+
+    def get(self, block=True, timeout=None):
+        """See base class; there is no need to wait for the dead."""
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                return super().get(block, _PAUSE_S)
+            except queue.Empty:
+                if time.monotonic() > end or self.hopeless():
+                    raise
+
+
 class Messages(fixtures.Fixture):
     """Delivers messages at once, and knows what is on its way.
 
@@ -46,6 +67,8 @@ class Messages(fixtures.Fixture):
         # Hundreds of threads wait; each looks in every second whether to end.
         self.useFixture(fixtures.MockPatchObject(
             futurist._thread.ThreadWorker, 'MAX_IDLE_FOR', 2))
+        self.useFixture(fixtures.MockPatchObject(
+            impl_fake, 'queue', types.SimpleNamespace(Queue=_Answer, Empty=queue.Empty)))
         self.useFixture(fixtures.MockPatchObject(
             impl_fake, 'time', types.SimpleNamespace(
                 time=time.time, sleep=self._until_changed)))
@@ -106,10 +129,17 @@ class Messages(fixtures.Fixture):
             self._listeners.discard(listener)
             self._notify()
 
-    def _deliver(self, real, *args, **kwargs):
+    def _deliver(self, real, exchange, topic, *args, server, reply_q, **kwargs):
+        if reply_q is not None:
+            reply_q.hopeless = lambda: not self._listens(topic, server)
         with self._changed:
-            real(*args, **kwargs)
+            real(exchange, topic, *args, server=server, reply_q=reply_q, **kwargs)
             self._notify()
+
+    def _listens(self, topic, server):
+        with self._changed:
+            return any(target.topic == topic and server in (None, target.server)
+                       for listener in self._listeners for target in listener._targets)
 
     def _poll(self, real, *args):
         with self._changed:
@@ -130,9 +160,17 @@ class Messages(fixtures.Fixture):
         self._changed.notify_all()
 
     def _process(self, real, server, incoming):
+        answer = incoming[0]._reply_q
+        if answer is not None:
+            # Somebody listens, whoever does so from now on.
+            answer.hopeless = lambda: False
         try:
             with self._as(server.dispatcher.endpoints[0]._tracker):
                 real(server, incoming)
+        except killed.Killed:
+            if answer is not None:
+                answer.hopeless = lambda: True
+            raise
         finally:
             self._done()
 

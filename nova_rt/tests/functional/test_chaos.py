@@ -4,8 +4,8 @@
 NOVA_RT_CHAOS_SEEDS names the seeds (``1-3``; with FULL=1, ``1-10``),
 NOVA_RT_CHAOS_OPERATIONS is how many operations each has (100). A seed gives the same
 operations each time, though not the same order of events: Nova's services are threads.
-NOVA_RT_CHAOS_PATIENCE_S is how long a service waits for another's answer (5). With 1,
-services that are only slow are taken for dead.
+NOVA_RT_CHAOS_PATIENCE_S is how long a service waits for another's answer. It is long, as
+only a dead one fails to answer; with 1, one that is slow is taken for dead, too.
 """
 
 import collections
@@ -64,8 +64,8 @@ LEFT_TO_AN_AUDIT = {
     drifts.Kind.PLACEMENT_EXCEEDS, drifts.Kind.PLACEMENT_UNKNOWN}
 # A server may be changing while it is asked to: a 409 is an answer.
 ANSWERS = [200, 202, 204, 400, 404, 409]
-PATIENCE_S = int(os.environ.get('NOVA_RT_CHAOS_PATIENCE_S', '5'))
 # Long, for a machine that does much else.
+PATIENCE_S = int(os.environ.get('NOVA_RT_CHAOS_PATIENCE_S', '200'))
 AT_REST_S = 300
 # A service that is killed takes up to so many steps more.
 STEPS = 60
