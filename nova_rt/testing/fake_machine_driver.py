@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Mapping
+from collections.abc import Sequence
 import contextlib
 import itertools
 from typing import Any
@@ -30,6 +31,7 @@ from nova_rt.virt import live_migration
 from nova_rt.virt import machine_host
 from nova_rt.virt.deadline import attributes
 from nova_rt.virt.deadline import errors
+from nova_rt.virt.deadline import threads
 
 _numbers = itertools.count(1)
 
@@ -41,6 +43,7 @@ class FakeHypervisor(fake_scheduler.FakeScheduler):
     :ivar arrived: the domains that wait for their reservation after a live migration
     :ivar resumed: server and bandwidth of each vCPU, whenever one was resumed
     :ivar most: the most bandwidth that threads ever had on one pCPU, in fixed point
+    :ivar overcommits: why a reservation was not applied for which the ledger had room
     :ivar refuse_next: the errno with which the next write is refused
     :ivar refuse_containers: the errno with which all are refused that reserve something
     """
@@ -51,6 +54,7 @@ class FakeHypervisor(fake_scheduler.FakeScheduler):
         self.arrived: set[int] = set()
         self.resumed: list[tuple[str, list[int]]] = []
         self.most = 0
+        self.overcommits: list[str] = []
         self.refuse_next: int | None = None
         self.refuse_containers: int | None = None
 
@@ -96,6 +100,24 @@ class FakeHypervisor(fake_scheduler.FakeScheduler):
         return self.domains[number][1]
 
 
+class WatchedHost(machine_host.MachineHost):
+    """A host that notes what its ledger should not have let happen.
+
+    :param hypervisor: that it applies reservations with
+    """
+
+    def __init__(self, hypervisor: FakeHypervisor, empty: shares.HostShares) -> None:
+        super().__init__(hypervisor, empty, hypervisor.threads_of)
+        self._overcommits = hypervisor.overcommits
+
+    def _check_room(self, number: int, settings: Sequence[threads.Setting]) -> None:
+        try:
+            super()._check_room(number, settings)
+        except machine_host.OvercommitError as exc:
+            self._overcommits.append(str(exc))
+            raise
+
+
 class FakeMachineDriver(fake_driver.FakeContainerDriver):
     """Nova's fake driver, with the vCPUs of virtual machines in a fake scheduler.
 
@@ -115,8 +137,7 @@ class FakeMachineDriver(fake_driver.FakeContainerDriver):
     def _open(self, host: str, capacity: tuple[int, ...]) -> None:
         self.drivers[host] = self
         self.hypervisor = self.hypervisors.setdefault(host, FakeHypervisor(len(capacity)))
-        self.reservations = machine_host.MachineHost(
-            self.hypervisor, shares.HostShares.empty(capacity), self.hypervisor.threads_of)
+        self.reservations = WatchedHost(self.hypervisor, shares.HostShares.empty(capacity))
 
     def running(self) -> Mapping[str, containers.Container]:
         """Return the running virtual machines, by server, as libvirt would."""

@@ -5,9 +5,12 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+import contextlib
+import threading
 
 from oslo_log import log as logging
 
+from nova_rt import bandwidth
 from nova_rt import drifts
 from nova_rt import kinds
 from nova_rt import ledger
@@ -26,10 +29,18 @@ DIALECT = 'deadline'
 _NAME = 'CPU '
 
 
+class OvercommitError(errors.DeadlineError):
+    """A pCPU has less left than a vCPU is to have, whatever the ledger says."""
+
+
 class MachineHost(host.Host):
     """Applies reservations to the vCPUs of virtual machines.
 
     There is nothing to take back: what a thread had is free when it ends.
+
+    Where kernel.sched_rt_runtime_us is -1, the kernel admits everything. So a vCPU gets
+    its reservation only if its pCPU has room beside the vCPUs that have theirs already:
+    a virtual machine that the ledger does not know costs nobody else's guarantee.
 
     :param scheduler: the kernel's
     :param empty: the host's pCPUs without any reservation
@@ -42,6 +53,9 @@ class MachineHost(host.Host):
         self.empty = empty
         self._scheduler = scheduler
         self._threads_of = threads_of
+        # One pCPU, beside the kernel's own servers.
+        self._admitted = admission.Admission.LEDGER.admitted(scheduler)
+        self._lock = threading.Lock()
         # By domain, the threads that were set last. Only read: an id may be another
         # domain's by now.
         self._set: dict[int, Sequence[int]] = {}
@@ -54,6 +68,7 @@ class MachineHost(host.Host):
     def apply(self, number: int, holding: ledger.Holding) -> None:
         """Give all vCPUs of a virtual machine their reservation, or none.
 
+        :raises OvercommitError: if a pCPU has no room for it
         :raises DeadlineError: if the kernel refuses, or QEMU does not answer
         :raises ProcessLookupError: if it has ended
         """
@@ -61,11 +76,37 @@ class MachineHost(host.Host):
         settings = threads.wanted(vcpus, holding)
         for thread in vcpus:
             self._check_name(thread)
-        if threads.apply(self._scheduler, settings):
+        with self._lock:
+            self._check_room(number, settings)
+            changed = threads.apply(self._scheduler, settings)
+            self._set[number] = vcpus
+        if changed:
             LOG.info('Applied %d µs every %d µs on pCPUs %s to the vCPUs of domain %d',
                      holding.reservation.runtime_us, holding.reservation.period_us,
                      sorted(holding.pcpus), number)
-        self._set[number] = vcpus
+
+    def _check_room(self, number: int, settings: Sequence[threads.Setting]) -> None:
+        present = threads.present(self._scheduler, [each.thread for each in settings])
+        held = self._held_by_others(number)
+        for old, new in zip(present, settings, strict=True):
+            if old == new:
+                continue
+            pcpu = min(new.pcpus)
+            left = max(self._admitted, self.empty.capacity[pcpu]) - held[pcpu]
+            if new.attributes.bandwidth > left:
+                raise OvercommitError(
+                    f'pCPU {pcpu} has {bandwidth.percent(left)} left beside the virtual '
+                    f'machines that run there, but a vCPU of domain {number} is to have '
+                    f'{bandwidth.percent(new.attributes.bandwidth)}: nova-rt-manage audit '
+                    'says which of them should not run there.')
+
+    def _held_by_others(self, number: int) -> list[int]:
+        held = [0] * len(self.empty.capacity)
+        for other, vcpus in list(self._set.items()):
+            if other != number:
+                with contextlib.suppress(ProcessLookupError):
+                    self._add(held, threads.present(self._scheduler, vcpus))
+        return held
 
     def try_out(self, holding: ledger.Holding) -> None:
         """See base class; the kernel admits what nova-rt's ledger does, or its limits."""
@@ -135,7 +176,11 @@ class MachineHost(host.Host):
 
     def _held(self, number: int) -> list[int]:
         held = [0] * len(self.empty.capacity)
-        for setting in threads.present(self._scheduler, self._threads_of(number)):
+        self._add(held, threads.present(self._scheduler, self._threads_of(number)))
+        return held
+
+    @staticmethod
+    def _add(held: list[int], settings: Iterable[threads.Setting]) -> None:
+        for setting in settings:
             if len(setting.pcpus) == 1:
                 held[min(setting.pcpus)] += setting.attributes.bandwidth
-        return held

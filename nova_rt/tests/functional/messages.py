@@ -44,7 +44,7 @@ class _Answer(queue.Queue):
         end = time.monotonic() + timeout
         while True:
             try:
-                return super().get(block, _PAUSE_S)
+                return super().get(block, min(timeout, _PAUSE_S))
             except queue.Empty:
                 if time.monotonic() > end or self.hopeless():
                     raise

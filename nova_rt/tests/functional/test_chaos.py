@@ -430,6 +430,11 @@ class TestChaosOfMachines(Chaos):
     def end_running(self, kernel, server):
         kernel.destroy(server)
 
+    def assert_never_over_the_cap(self):
+        super().assert_never_over_the_cap()
+        for host, compute in self.computes.items():
+            self.assertEqual([], self.kernel_of(compute).overcommits, host)
+
 
 def _test(seed):
     def test(self):

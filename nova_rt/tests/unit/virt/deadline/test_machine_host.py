@@ -9,6 +9,7 @@ from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.testing import fake_scheduler
 from nova_rt.virt import machine_host
+from nova_rt.virt.deadline import attributes
 from nova_rt.virt.deadline import errors
 
 NEED = bandwidth.to_bandwidth(40_000, 100_000)
@@ -102,6 +103,38 @@ def test_a_silent_qemu_whose_vcpus_are_right_is_no_error(host, kernel, domains, 
     domains[3] = errors.DeadlineError('QEMU is silent.')
     host.reconcile([(3, holding(40_000, 2))])
     assert 'silent' not in caplog.text
+
+
+def test_what_the_ledger_does_not_know_of_costs_nobody_elses_guarantee(host, kernel, domains):
+    """The kernel admits everything, as with kernel.sched_rt_runtime_us = -1."""
+    domains.update({3: kernel.start(1), 4: kernel.start(2), 5: kernel.start(1)})
+    host.apply(3, holding(70_000, 1))
+    with pytest.raises(machine_host.OvercommitError, match='pCPU 1 has 30% left'):
+        host.apply(4, holding(40_000, 0, 1))
+    held = bandwidth.to_bandwidth(70_000, 100_000)
+    assert kernel.bandwidths() == [0, held, 0, 0], 'one of two vCPUs has something'
+    host.apply(5, holding(30_000, 1))
+    host.apply(5, holding(20_000, 1))
+    kernel.end(*domains[3])
+    host.apply(4, holding(40_000, 0, 1))
+
+
+def test_what_a_virtual_machine_has_counts_once_when_it_is_to_have_more(
+        host, kernel, domains):
+    domains[3] = kernel.start(1)
+    host.apply(3, holding(70_000, 1))
+    host.apply(3, holding(90_000, 1))
+    assert kernel.bandwidths()[1] == bandwidth.to_bandwidth(90_000, 100_000)
+
+
+def test_one_that_has_its_reservation_keeps_it_whatever_else_runs(host, kernel, domains):
+    """The cap was exceeded before the service started."""
+    domains.update({3: kernel.start(1), 4: kernel.start(1)})
+    for thread, in domains.values():
+        kernel.set_affinity(thread, frozenset({1}))
+        kernel.write(thread, attributes.of_reservation(holding(60_000, 1).reservation))
+    host.reconcile([(3, holding(60_000, 1)), (4, holding(60_000, 1))])
+    assert kernel.bandwidths()[1] == 2 * bandwidth.to_bandwidth(60_000, 100_000)
 
 
 def test_a_survey_finds_what_the_vcpus_have(host, kernel, domains):
