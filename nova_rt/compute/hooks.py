@@ -67,6 +67,8 @@ EXPECTED = {
         'request_spec',
     'nova.compute.manager:ComputeManager._revert_allocation':
         'self context instance migration',
+    'nova.compute.manager:ComputeManager._delete_allocation_after_move':
+        'self context instance migration',
     'nova.compute.manager:ComputeManager._post_live_migration_update_host':
         'self ctxt instance dest block_migration migrate_data source_bdms',
     'nova.compute.manager:ComputeManager._complete_deletion':

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Sequence
+import contextlib
 from typing import Any
 
 from nova import context as nova_context
@@ -213,17 +214,20 @@ class RTComputeManager(manager.ComputeManager):
 
     def _post_live_migration_update_host(
             self, ctxt: nova_context.RequestContext, instance: objects.Instance, dest: str,
-            *args: Any, **kwargs: Any) -> None:
+            block_migration: Any = False, migrate_data: Any = None,
+            source_bdms: Any = None) -> None:
         """See base class; the source knows the new pCPUs if the destination is silent."""
-        if not live_migration.has_left(ctxt, instance):
-            super()._post_live_migration_update_host(ctxt, instance, dest, *args, **kwargs)
-            return
+        left = live_migration.has_left(ctxt, instance)
         try:
-            super()._post_live_migration_update_host(ctxt, instance, dest, *args, **kwargs)
+            super()._post_live_migration_update_host(
+                ctxt, instance, dest, block_migration, migrate_data, source_bdms)
         except Exception:
-            # Nova has saved that the server is at its destination.
-            holdings.end_move(instance)
-            instance.save()
+            if left:
+                # Nova has saved that the server is at its destination.
+                holdings.end_move(instance)
+                instance.save()
+                with contextlib.suppress(exception.AllocationDeleteFailed):
+                    self._delete_allocation_after_move(ctxt, instance, migrate_data.migration)
             raise
 
     def post_live_migration_at_destination(

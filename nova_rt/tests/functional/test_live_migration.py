@@ -202,3 +202,4 @@ class TestLiveMigration(cloud.CloudTestCase):
             self.server['id'])['OS-EXT-SRV-ATTR:host'])
         self.assertEqual(['60%', '60%', '50%', '50%'],
                          self.used_on(self.computes['host2']))
+        self.assertEqual(0, self.allocated_on('host1'))
