@@ -70,6 +70,17 @@ def reserved_threads(site: Site) -> list[int]:
     return threads
 
 
+def policies_besides(machine: Machine) -> set[int]:
+    """Return the policies of the threads of a virtual machine's QEMU that run no vCPU."""
+    kernel = Scheduler()
+    policies = set()
+    for task in Path(f'/proc/{next(iter(machine.threads.values()))}/task').glob('*'):
+        if int(task.name) not in machine.threads.values():
+            with contextlib.suppress(ProcessLookupError):
+                policies.add(kernel.read(int(task.name)).policy)
+    return policies
+
+
 def kill(site: Site, machine: Machine) -> None:
     """Kill the QEMU of a virtual machine."""
     thread = next(iter(machine.threads.values()))

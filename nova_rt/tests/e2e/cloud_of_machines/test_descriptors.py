@@ -47,20 +47,20 @@ def test_hints_of_a_template_are_what_the_vcpus_get(user, command, flavor):
 
 
 def test_a_vdu_is_what_the_vcpus_get(user, command, flavor, tmp_path):
-    """In every state of its VNF.
-
-    Healing is left out: Nova detaches the port of the old server, and these guests
-    never say that they have let it go.
-    """
+    """In every state of its VNF."""
     operator = vnf.Operator(command, '2', tmp_path)
     try:
         made = operator.create(operator.onboard(
             'standard', {'name: busybox': f'name: {user.image}'}))
         made.instantiate(**{USER_DATA: 'tacker_rt/user_data.py',
                             f'{USER_DATA}-class': 'StandardUserData'})
-        first, = made.servers('VDU_RT')
-        gets_its_shares(user, first, 0.3)
+        ill, = made.servers('VDU_RT')
+        gets_its_shares(user, ill, 0.3)
         assert user.shares(made.servers('VDU_PLAIN')[0]) == {0.0}
+        made.heal(made.vnfcs('VDU_RT')[0])
+        first, = made.servers('VDU_RT')
+        assert first != ill
+        assert user.shares(first) == {0.3}
         made.scale('SCALE_OUT')
         for server in made.servers('VDU_RT'):
             assert user.shares(server) == {0.3}
