@@ -41,13 +41,22 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         '--nodes', type=int, default=0, metavar='N',
         help='with so many compute nodes in virtual machines, on our kernel')
     parser.add_argument(
+        '--machines', action='store_true',
+        help='with virtual machines instead of containers, on this machine')
+    parser.add_argument(
+        '--hosts', type=int, default=1, choices=(1, 2),
+        help='how many hosts of virtual machines this machine is (default: %(default)s)')
+    parser.add_argument(
         'regex', nargs='?', default=OURS,
         help='which tests (default: %(default)s)')
     return parser.parse_args(arguments)
 
 
-def run(site: Site, regex: str) -> int:
-    """Run the tests one at a time, print and count them; return the status."""
+def run(site: Site, regex: str, results: Path = JUNIT) -> int:
+    """Run the tests one at a time, print and count them; return the status.
+
+    :param results: where to write what came of them.
+    """
     folder = site.rundir.path / 'tempest'
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -59,7 +68,7 @@ def run(site: Site, regex: str) -> int:
             (site.script('tempest'), 'run', '--config-file', str(config),
              '--regex', regex, '--serial', '--subunit'),
             cwd=folder, stdout=output, stderr=errors).returncode
-    counts = junit.convert(stream, JUNIT)
+    counts = junit.convert(stream, results)
     print(f'tempest: {counts["passed"]} passed, {counts["failed"]} failed, '
           f'{counts["skipped"]} skipped; details in {folder}', flush=True)
     if not sum(counts.values()):
@@ -88,8 +97,7 @@ def _main(args: argparse.Namespace) -> int:
     run_dir = os.environ.get('NOVA_RT_TEMPEST_RUN_DIR')
     if run_dir:
         return run(Site.of(RunDir(run_dir)), args.regex)
-    reason = (prerequisites.missing_for_nodes() if args.nodes
-              else prerequisites.missing_for_containers())
+    reason = _missing(args)
     if reason:
         print(f'Skipped: {reason}')
         junit.skipped(OURS, reason, JUNIT)
@@ -97,10 +105,19 @@ def _main(args: argparse.Namespace) -> int:
     return _on_own_stack(args)
 
 
+def _missing(args: argparse.Namespace) -> str:
+    if args.nodes:
+        return prerequisites.missing_for_nodes()
+    if args.machines or args.hosts > 1:
+        return prerequisites.missing_for_machines(args.hosts)
+    return prerequisites.missing_for_containers()
+
+
 def _on_own_stack(args: argparse.Namespace) -> int:
     site = Site(RunDir(ROOT / 'run' / 'tempest'),
                 more=('mano', 'network') if args.with_mano else (),
-                nodes=args.nodes)
+                nodes=args.nodes, hosts=args.hosts,
+                virt_type='qemu' if args.machines or args.hosts > 1 else 'lxc')
     cloud = Cloud(site, report=progress)
     cloud.up()
     try:

@@ -4,6 +4,7 @@
 import os
 from pathlib import Path
 
+from stack.image import build
 from stack.service import Site
 from stack.services import keystone
 from stack.services import neutron
@@ -15,6 +16,8 @@ def configuration(site: Site, folder: Path) -> dict[str, dict[str, object]]:
     :param folder: for tempest's own files.
     """
     images = _images(site)
+    plain, meter = ((build.MACHINE, build.MACHINE) if site.runs_machines
+                    else ('busybox', 'busybox-meter'))
     return {
         'DEFAULT': {'log_file': 'tempest.log', 'log_dir': folder},
         'oslo_concurrency': {'lock_path': folder / 'lock'},
@@ -33,7 +36,7 @@ def configuration(site: Site, folder: Path) -> dict[str, dict[str, object]]:
             'region': keystone.REGION,
         },
         'compute': {
-            'image_ref': images['busybox'],
+            'image_ref': images[plain],
             'build_interval': 1,
             # An emulated CPU is slow.
             'build_timeout': 600 if site.nodes else 120,
@@ -45,8 +48,8 @@ def configuration(site: Site, folder: Path) -> dict[str, dict[str, object]]:
             'nova': True, 'glance': True, 'neutron': False, 'cinder': False,
             'swift': False, 'horizon': False},
         'validation': {'run_validation': False},
-        'nova_rt': {'meter_image_ref': images['busybox-meter'],
-                    **_vnf(site, folder)},
+        'nova_rt': {'kind': 'machine' if site.runs_machines else 'container',
+                    'meter_image_ref': images[meter], **_vnf(site, folder)},
     }
 
 

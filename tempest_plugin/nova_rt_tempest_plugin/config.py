@@ -7,14 +7,24 @@ GROUP = cfg.OptGroup(
     'nova_rt', title='Real-time CPU reservations',
     help='What the tests of nova-rt need to know about the cloud.')
 
+CONTAINER, MACHINE = 'container', 'machine'
+
 OPTS = [
+    cfg.StrOpt(
+        'kind', default=CONTAINER, choices=(CONTAINER, MACHINE),
+        help="""
+What the images and flavors of the tests become: a container or a virtual machine.
+Tests that are for the other kind only are skipped.
+"""),
     cfg.StrOpt(
         'meter_image_ref',
         help="""
-Id of an image whose containers measure the CPU time that they get: one thread on
-each of their CPUs runs a busy loop under SCHED_FIFO, and repeatedly writes a line
-"CPU USED PASSED", the CPU's number and two times in microseconds, to the console.
-Tests that measure are skipped if this is not set.
+Id of an image whose servers are measured. A container measures the CPU time that it
+gets itself: one thread on each of its CPUs runs a busy loop under SCHED_FIFO, and
+repeatedly writes a line "CPU USED PASSED", the CPU's number and two times in
+microseconds, to the console. A virtual machine only keeps all of its vCPUs busy: the
+administrator asks Nova's diagnostics for the CPU time of each vCPU's thread. Tests that
+measure are skipped if this is not set.
 """),
     cfg.FloatOpt(
         'tolerance', default=0.02, min=0.001, max=0.5,
