@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each host is short of for a server, in the sum and pCPU by pCPU."""
 
+from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -30,6 +31,8 @@ class Request:
     :ivar kind: of server, and why; None if any kind will do
     :ivar traits: of Placement, that flavor and image ask for: ``required`` or
         ``forbidden``, by name
+    :ivar refusals: returns why a host, by its name, is not for it for another reason: a
+        word on what, and a sentence
     """
 
     wanted: reservation.Reservation | None
@@ -37,6 +40,7 @@ class Request:
     fault: str = ''
     kind: kinds.Choice | None = None
     traits: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    refusals: Callable[[str], Iterable[tuple[str, str]]] = lambda host: ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,8 +68,8 @@ class Host:
 class Shortfall:
     """One reason why a server does not fit a host, or that it does.
 
-    :ivar what: ``pCPU 3``, a resource class, ``trait``, ``kind``, ``nearest`` for what
-        would fit instead, or empty for the whole host
+    :ivar what: ``pCPU 3``, a resource class, ``trait``, ``zone``, ``aggregate``, ``kind``,
+        ``nearest`` for what would fit instead, or empty for the whole host
     """
 
     host: str
@@ -88,7 +92,7 @@ def of_host(host: Host, request: Request) -> list[Shortfall]:
     wrong_kind = _of_kind(host, request.kind) if request.wanted is not None else []
     if wrong_kind:
         return wrong_kind
-    missing = [*_of_traits(host, request.traits),
+    missing = [*_of_traits(host, request.traits), *_of_rules(host, request),
                *_of_host(host, request.wanted, request.needs)]
     return missing + _nearest(host, request) if missing else []
 
@@ -133,11 +137,16 @@ def _of_traits(host: Host, traits: Mapping[str, str]) -> Iterator[Shortfall]:
                             f'The host has the trait {name}, which is forbidden.')
 
 
+def _of_rules(host: Host, request: Request) -> Iterator[Shortfall]:
+    for what, sentence in request.refusals(host.name):
+        yield Shortfall(host.name, what, '', '', '', sentence)
+
+
 def _nearest(host: Host, request: Request) -> list[Shortfall]:
     """Return what would fit, if bandwidth is all that a host is short of."""
     wanted = request.wanted
     if (wanted is None or host.reported is None or host.trouble
-            or any(_of_traits(host, request.traits))
+            or any(_of_traits(host, request.traits)) or any(_of_rules(host, request))
             or any(host.left.get(name, 0) < needed
                    for name, needed in request.needs.items()
                    if name != shares.RESOURCE_CLASS)):

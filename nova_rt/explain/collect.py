@@ -13,6 +13,7 @@ from nova.scheduler import utils
 from nova_rt import allocations
 from nova_rt import kinds
 from nova_rt import shortfalls
+from nova_rt.explain import zones
 from nova_rt.filters import host_view
 from nova_rt.filters import server_kind
 from nova_rt.instance import flavors
@@ -45,18 +46,23 @@ def request_of(context: nova_context.RequestContext, server: str) -> shortfalls.
                 fault = instance.fault.message
     return shortfalls.Request(
         request_specs.reservation_of(spec), needs, fault, kind,
-        _traits(spec.flavor) | _traits_of_image(spec))
+        _traits(spec.flavor) | _traits_of_image(spec), zones.Zones(context, spec).refusals)
 
 
-def request_for(flavor: objects.Flavor, hints: Mapping[str, object]) -> shortfalls.Request:
+def request_for(context: nova_context.RequestContext, flavor: objects.Flavor,
+                hints: Mapping[str, object]) -> shortfalls.Request:
     """Return what a new server of this flavor, with these hints, would ask for.
+
+    It belongs to the project that asks.
 
     :raises InvalidReservationError: if its reservation is invalid
     """
     whole = flavors.with_hints(flavor, hints)
+    spec = objects.RequestSpec(flavor=whole, project_id=context.project_id, image=None)
     return shortfalls.Request(
         flavors.reservation_of(whole), utils.resources_from_flavor_and_bfv(whole, False),
-        kind=kinds.chosen(flavor.extra_specs, {}), traits=_traits(flavor))
+        kind=kinds.chosen(flavor.extra_specs, {}), traits=_traits(flavor),
+        refusals=zones.Zones(context, spec).refusals)
 
 
 def hosts(context: nova_context.RequestContext) -> Iterator[shortfalls.Host]:

@@ -54,7 +54,7 @@ def _request(call: Call) -> shortfalls.Request:
     try:
         if 'server' in call.body:
             return collect.request_of(call.admin, call.body['server'])
-        return collect.request_for(_flavor(call), call.body.get('hints', {}))
+        return collect.request_for(call.admin, _flavor(call), call.body.get('hints', {}))
     except exception.NotFound:
         raise servers.unknown(call.body['server']) from None
     except reservation.InvalidReservationError as exc:

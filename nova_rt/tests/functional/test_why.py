@@ -77,6 +77,42 @@ class TestWhy(cloud.CloudTestCase):
             [row['why'] for row in told['host1']])
         self.assertEqual(['trait'], [row['what'] for row in told['host2']])
 
+    def aggregate(self, *hosts, **metadata):
+        """Make a host aggregate."""
+        made = self.admin_api.post_aggregate({'aggregate': {'name': ' '.join(hosts)}})
+        for host in hosts:
+            self.admin_api.add_host_to_aggregate(made['id'], host)
+        self.admin_api.post_aggregate_action(
+            made['id'], {'set_metadata': {'metadata': metadata}})
+
+    def test_another_availability_zone_is_told(self):
+        self.start('host3')
+        self.aggregate('host3', availability_zone='other')
+        told = self.why(self.boot(self.make_flavor(10, 4), az='other'))
+        (row,) = told['host1']
+        self.assertEqual(
+            ('zone', 'The host is in the availability zone nova, but other is asked for.'),
+            (row['what'], row['why']))
+        self.assertEqual('The server fits now.', told['host3'][0]['why'])
+
+    def test_what_aggregates_are_for_is_told_as_novas_filters_see_it(self):
+        self.aggregate('host1', size='large')
+        self.start('host3')
+        self.aggregate('host3', size='small', filter_tenant_id='somebody')
+        server = self.boot(self.make_flavor(
+            20, 4, **{'aggregate_instance_extra_specs:size': 'small'}))
+        self.assertNotIn('aggregate', [row['what'] for row in self.why(server)['host1']])
+        enabled = ['AggregateInstanceExtraSpecsFilter', 'AggregateMultiTenancyIsolation']
+        self.flags(enabled_filters=enabled, group='filter_scheduler')
+        told = self.why(server)
+        self.assertEqual(
+            ["Nova's AggregateInstanceExtraSpecsFilter refuses the host: its aggregates lack "
+             "what the flavor's extra specs ask of them."],
+            [row['why'] for row in told['host2'] if row['what'] == 'aggregate'])
+        self.assertEqual(
+            ["Nova's AggregateMultiTenancyIsolation refuses the host: its aggregates are for "
+             'other projects.'], [row['why'] for row in told['host3']])
+
     def test_a_host_that_is_down_or_disabled_is_told(self):
         server = self.refused()
         service = self.admin_api.get_services(

@@ -23,10 +23,10 @@ def filled(*percents, capacity=CAPACITY):
 
 
 def explained(reported=None, left=PLENTY, trouble='', wanted=WANTED, needs=NEEDS,
-              asked=None, has=()):
+              asked=None, has=(), refusals=lambda host: ()):
     return list(shortfalls.explain(
         [shortfalls.Host('host1', trouble, reported, left, traits=has)],
-        shortfalls.Request(wanted, needs, traits=asked or {})))
+        shortfalls.Request(wanted, needs, traits=asked or {}, refusals=refusals)))
 
 
 def test_a_host_with_room_fits():
@@ -39,6 +39,13 @@ def test_each_pcpu_tells_what_it_lacks_equal_ones_together():
     assert '1 of 4 have that much left' in whole.sentence
     assert [(shortfall.what, shortfall.left, shortfall.missing) for shortfall in pcpus] == [
         ('pCPU 0-1', '40%', '10%'), ('pCPU 3', '10%', '40%')]
+
+
+def test_a_host_that_is_not_for_the_server_is_no_better_with_less_bandwidth():
+    zone, *others = explained(filled(60, 60, 20, 90),
+                              refusals=lambda host: [('zone', f'Not {host}.')])
+    assert (zone.what, zone.sentence) == ('zone', 'Not host1.')
+    assert 'nearest' not in [shortfall.what for shortfall in others]
 
 
 def test_what_placement_lacks_is_told_by_resource_class():

@@ -46,6 +46,15 @@ class ImageMetaProps(_Object):
 class ImageMeta(_Object):
     properties: ImageMetaProps
 
+class Aggregate(_Object):
+    hosts: list[str]
+    metadata: dict[str, str]
+
+class AggregateList(_Object):
+    def __iter__(self) -> Iterator[Aggregate]: ...
+    @classmethod
+    def get_all(cls, context: nova_context.RequestContext) -> Self: ...
+
 class MigrationContext(_Object):
     migration_id: int
 
@@ -240,6 +249,7 @@ class SchedulerRetries(_Object):
     hosts: ComputeNodeList
 
 class RequestSpec(_Object):
+    availability_zone: str | None
     flavor: Flavor
     image: ImageMeta | None
     num_instances: int

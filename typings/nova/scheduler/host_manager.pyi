@@ -4,6 +4,7 @@ from nova import objects
 class HostState:
     host: str
     nodename: str
+    aggregates: list[objects.Aggregate]
     stats: dict[str, str]
     num_instances: int
     hypervisor_type: str | None
