@@ -51,7 +51,7 @@ class Zones:
         for each in self._filters:
             if not each.host_passes(state, self._spec):
                 name = type(each).__name__
-                yield 'aggregate', f'Nova\'s {name} refuses the host: {_MEANINGS[name]}.'
+                yield 'aggregate', f"Nova's {name} refuses the host: {_MEANINGS[name]}."
 
     def _zone_of(self, host: str) -> str:
         zones = [aggregate.metadata['availability_zone']
