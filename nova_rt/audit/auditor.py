@@ -94,7 +94,7 @@ class Auditor:
         except _NOT_HEALED as exc:
             return str(exc)
         if not healed:
-            return 'there was nothing to repair it with'
+            return _OBSTACLES.get(drift.kind, 'there was nothing to repair it with')
         LOG.info('Healed: %s', drift.sentence)
         return ''
 
@@ -169,4 +169,10 @@ _HEALERS: dict[drifts.Kind, Callable[[Auditor, drifts.Drift], bool]] = {
     drifts.Kind.PLACEMENT_LACKS: Auditor._correct,
     drifts.Kind.PLACEMENT_EXCEEDS: Auditor._correct,
     drifts.Kind.PLACEMENT_ORPHAN: Auditor._take_back,
+}
+
+# Why a repair did not come about.
+_OBSTACLES = {
+    drifts.Kind.PLACEMENT_LACKS:
+        'Placement has no room for it here: first repair what it has allocated to others',
 }

@@ -196,6 +196,17 @@ class TestAudit(cloud.CloudTestCase):
         self.allocate(5, consumer='a' * 8 + '-1111-4111-8111-' + 'b' * 12)
         self.broken(drifts.Kind.PLACEMENT_UNKNOWN)
 
+    def test_what_such_a_consumer_leaves_no_room_for_is_told(self):
+        stranger = 'a' * 8 + '-1111-4111-8111-' + 'b' * 12
+        self.allocate(1)
+        auditor = self.auditor_of('host1')
+        self.allocate(auditor._reservations.empty.rt_share - 1, consumer=stranger)
+        (lacks,) = [drift for drift in auditor.look()
+                    if drift.kind is drifts.Kind.PLACEMENT_LACKS]
+        self.assertIn('has no room for it here', auditor.heal(lacks))
+        self.placement.delete(f'/allocations/{stranger}')
+        self.heal(drifts.Kind.PLACEMENT_LACKS)
+
     def test_a_server_older_than_the_share_in_its_flavor_gets_it(self):
         instance = self.instance_of(self.server)
         flavor = instance.flavor.obj_clone()
