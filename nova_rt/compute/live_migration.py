@@ -12,7 +12,6 @@ from typing import Protocol
 from nova import context as nova_context
 from nova import objects
 from nova.compute import task_states
-from nova.scheduler.client import report
 from oslo_log import log as logging
 import oslo_messaging
 
@@ -83,22 +82,6 @@ def end_interrupted(compute: Compute, context: nova_context.RequestContext,
         context, instance, migration.dest_compute, migrate_data=data,
         source_bdms=objects.BlockDeviceMappingList.get_by_instance_uuid(
             context, instance.uuid))
-
-
-def give_back(reportclient: report.SchedulerReportClient,
-              context: nova_context.RequestContext, instance: objects.Instance) -> None:
-    """Give back what live migrations hold of a server that is deleted.
-
-    A message or a service may have been lost after the claim. Nova never ends such a
-    migration, and leaves its allocation when the server goes.
-    """
-    if holdings.holding_of(instance) is None:
-        return
-    for migration in objects.MigrationList.get_by_filters(
-            context, {'instance_uuid': instance.uuid, 'migration_type': 'live-migration'}):
-        if migration.status != 'completed':
-            reportclient.delete_allocation_for_instance(
-                context, migration.uuid, consumer_type='migration', force=True)
 
 
 def _take_back(compute: Compute, context: nova_context.RequestContext,

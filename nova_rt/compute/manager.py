@@ -17,6 +17,7 @@ import oslo_messaging
 from nova_rt import allocations
 from nova_rt import errors
 from nova_rt import reservation
+from nova_rt.compute import deletion
 from nova_rt.compute import evacuation
 from nova_rt.compute import in_place_resize
 from nova_rt.compute import live_migration
@@ -255,8 +256,8 @@ class RTComputeManager(manager.ComputeManager):
 
     def _complete_deletion(self, context: nova_context.RequestContext,
                            instance: objects.Instance) -> None:
-        """See base class; what a live migration has allocated here goes as well."""
-        live_migration.give_back(self.reportclient, context, instance)
+        """See base class; what a move has allocated goes as well."""
+        deletion.give_back_moves(self.reportclient, context, instance)
         super()._complete_deletion(context, instance)
 
     # What is saved with the instance

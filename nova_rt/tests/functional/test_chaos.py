@@ -389,6 +389,8 @@ class Chaos(cloud.CloudTestCase):
             self.restart(host)
         self.run_periodic_tasks()
         self.assertEqual([], self.api.get_servers())
+        self.assert_right_without_repair()
+        self.heal()
         self.assert_audited()
         self.assert_settled()
 

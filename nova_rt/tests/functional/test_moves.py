@@ -4,6 +4,8 @@
 import contextlib
 from unittest import mock
 
+from nova.compute import rpcapi
+
 from nova_rt.testing import cases
 from nova_rt.testing import cloud
 
@@ -63,6 +65,18 @@ class TestResizeToAnotherHost(MovesTestCase):
         self._confirm_resize(self.server)
         self.assertEqual((1, 2, 3), self.pcpus_of(self.server))
         self.assert_settled(self.server, self.other)
+
+    def test_deleted_while_its_confirmation_is_lost_it_leaves_nothing(self):
+        """Nova confirms no resize a second time."""
+        self._resize_server(self.server, self.large)
+        with mock.patch.object(rpcapi.ComputeAPI, 'confirm_resize') as lost:
+            self.api.post_server_action(self.server['id'], {'confirmResize': None})
+            self.eventually(lambda: self.assertTrue(lost.called))
+        self.assertNotEqual(0, self.allocated_on('host1'))
+        self._delete_server(self.server)
+        self._run_periodics()
+        self.assertEqual(0, self.allocated_on('host1'))
+        self.assert_audited()
 
     def test_confirmed_after_a_periodic_task_it_is_the_same(self):
         self._resize_server(self.server, self.large)
