@@ -269,7 +269,9 @@ class Chaos(cloud.CloudTestCase):
         that a move has left on a host without room has no claim there: it is
         deleted, in place of being migrated once more. And a container that an
         evacuation had begun where its service died, while the server is where
-        it was, is ended, as Nova never looks for it.
+        it was, is ended, as Nova never looks for it. A server whose service died
+        in the middle of a reboot is rebooted: libvirt would tell Nova that it does
+        not run, but the fake driver notes that by itself.
         """
         self.rest()
         for host in HOSTS:
@@ -293,6 +295,9 @@ class Chaos(cloud.CloudTestCase):
                 elif drift.kind is drifts.Kind.KERNEL_STRANGER:
                     self.done['left behind'] += 1
                     self.end_container(host, drift.subject)
+                elif drift.kind is drifts.Kind.KERNEL_LACKS and not drift.remedy:
+                    self.done['not running'] += 1
+                    self.act(drift.subject, 'hard')
         self.rest()
         self._run_periodics()
 
