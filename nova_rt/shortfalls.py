@@ -92,9 +92,11 @@ def of_host(host: Host, request: Request) -> list[Shortfall]:
     wrong_kind = _of_kind(host, request.kind) if request.wanted is not None else []
     if wrong_kind:
         return wrong_kind
-    missing = [*_of_traits(host, request.traits), *_of_rules(host, request),
-               *_of_host(host, request.wanted, request.needs)]
-    return missing + _nearest(host, request) if missing else []
+    refused = [*_of_traits(host, request.traits), *_of_rules(host, request)]
+    missing = [*refused, *_of_host(host, request.wanted, request.needs)]
+    if missing and not refused:
+        missing += _nearest(host, request)
+    return missing
 
 
 def room(host: Host, request: Request) -> tuple[int, str]:
@@ -143,10 +145,9 @@ def _of_rules(host: Host, request: Request) -> Iterator[Shortfall]:
 
 
 def _nearest(host: Host, request: Request) -> list[Shortfall]:
-    """Return what would fit, if bandwidth is all that a host is short of."""
+    """Return what would fit a host that takes such servers, if only bandwidth is short."""
     wanted = request.wanted
     if (wanted is None or host.reported is None or host.trouble
-            or any(_of_traits(host, request.traits)) or any(_of_rules(host, request))
             or any(host.left.get(name, 0) < needed
                    for name, needed in request.needs.items()
                    if name != shares.RESOURCE_CLASS)):

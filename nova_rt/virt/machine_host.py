@@ -87,10 +87,11 @@ class MachineHost(host.Host):
 
     def _check_room(self, number: int, settings: Sequence[threads.Setting]) -> None:
         present = threads.present(self._scheduler, [each.thread for each in settings])
+        changed = [setting for setting in settings if setting not in present]
+        if not changed:
+            return
         held = self._held_by_others(number)
-        for old, new in zip(present, settings, strict=True):
-            if old == new:
-                continue
+        for new in changed:
             pcpu = min(new.pcpus)
             left = max(self._admitted, self.empty.capacity[pcpu]) - held[pcpu]
             if new.attributes.bandwidth > left:

@@ -160,16 +160,15 @@ class Messages(fixtures.Fixture):
         self._changed.notify_all()
 
     def _process(self, real, server, incoming):
-        answer = incoming[0]._reply_q
-        if answer is not None:
-            # Somebody listens, whoever does so from now on.
-            answer.hopeless = lambda: False
+        # Nobody waits for the answer to a cast.
+        answer = incoming[0]._reply_q or _Answer()
+        # Somebody listens, whoever does so from now on.
+        answer.hopeless = lambda: False
         try:
             with self._as(server.dispatcher.endpoints[0]._tracker):
                 real(server, incoming)
         except killed.Killed:
-            if answer is not None:
-                answer.hopeless = lambda: True
+            answer.hopeless = lambda: True
             raise
         finally:
             self._done()

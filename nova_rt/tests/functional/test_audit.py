@@ -12,6 +12,8 @@ from nova_rt.testing import cloud
 from nova_rt.virt.cgroup import budget
 
 HALF = bandwidth.BW_UNIT // 2
+# A consumer of Placement's that Nova does not know.
+STRANGER = 'a' * 8 + '-1111-4111-8111-' + 'b' * 12
 
 
 class TestAudit(cloud.CloudTestCase):
@@ -193,18 +195,17 @@ class TestAudit(cloud.CloudTestCase):
         self.assert_audited()
 
     def test_an_allocation_of_a_consumer_that_nova_does_not_know_is_only_reported(self):
-        self.allocate(5, consumer='a' * 8 + '-1111-4111-8111-' + 'b' * 12)
+        self.allocate(5, consumer=STRANGER)
         self.broken(drifts.Kind.PLACEMENT_UNKNOWN)
 
     def test_what_such_a_consumer_leaves_no_room_for_is_told(self):
-        stranger = 'a' * 8 + '-1111-4111-8111-' + 'b' * 12
         self.allocate(1)
         auditor = self.auditor_of('host1')
-        self.allocate(auditor._reservations.empty.rt_share - 1, consumer=stranger)
+        self.allocate(auditor._reservations.empty.rt_share - 1, consumer=STRANGER)
         (lacks,) = [drift for drift in auditor.look()
                     if drift.kind is drifts.Kind.PLACEMENT_LACKS]
         self.assertIn('has no room for it here', auditor.heal(lacks))
-        self.placement.delete(f'/allocations/{stranger}')
+        self.placement.delete(f'/allocations/{STRANGER}')
         self.heal(drifts.Kind.PLACEMENT_LACKS)
 
     def test_a_server_older_than_the_share_in_its_flavor_gets_it(self):
