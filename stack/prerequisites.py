@@ -11,6 +11,22 @@ from stack import kernel
 from stack.errors import StackError
 
 
+def missing(virt_type: str = 'lxc', hosts: int = 1, nodes: int = 0,
+            more: Sequence[str] = ()) -> str:
+    """Return why there cannot be such a stack here, '' if there can.
+
+    :param virt_type: Nova's option for this machine, which matters without nodes.
+    :param hosts: how many hosts of virtual machines this machine is to be.
+    :param nodes: how many compute nodes it has in virtual machines.
+    :param more: additions to the stack, see ``stack.services.MORE``
+    """
+    if nodes:
+        return missing_for_nodes(more)
+    if virt_type == 'lxc':
+        return missing_for_containers()
+    return missing_for_machines(hosts)
+
+
 def missing_for_containers() -> str:
     """Return why a stack cannot run containers on this kernel, '' if it can."""
     try:

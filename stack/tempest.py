@@ -97,27 +97,22 @@ def _main(args: argparse.Namespace) -> int:
     run_dir = os.environ.get('NOVA_RT_TEMPEST_RUN_DIR')
     if run_dir:
         return run(Site.of(RunDir(run_dir)), args.regex)
-    reason = _missing(args)
-    if reason:
+    if reason := prerequisites.missing(_virt_type(args), args.hosts, args.nodes):
         print(f'Skipped: {reason}')
         junit.skipped(OURS, reason, JUNIT)
         return 0
     return _on_own_stack(args)
 
 
-def _missing(args: argparse.Namespace) -> str:
-    if args.nodes:
-        return prerequisites.missing_for_nodes()
-    if args.machines or args.hosts > 1:
-        return prerequisites.missing_for_machines(args.hosts)
-    return prerequisites.missing_for_containers()
+def _virt_type(args: argparse.Namespace) -> str:
+    return 'qemu' if args.machines or args.hosts > 1 else 'lxc'
 
 
 def _on_own_stack(args: argparse.Namespace) -> int:
     site = Site(RunDir(ROOT / 'run' / 'tempest'),
                 more=('mano', 'network') if args.with_mano else (),
                 nodes=args.nodes, hosts=args.hosts,
-                virt_type='qemu' if args.machines or args.hosts > 1 else 'lxc')
+                virt_type=_virt_type(args))
     cloud = Cloud(site, report=progress)
     cloud.up()
     try:

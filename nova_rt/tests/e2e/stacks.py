@@ -38,13 +38,7 @@ def running(name: str, more: Sequence[str] = (), nodes: int = 0,
     if given:
         yield stack_cloud.Cloud(service.Site.of(rundir.RunDir(given)))
         return
-    if nodes:
-        reason = prerequisites.missing_for_nodes(more)
-    elif virt_type == 'lxc':
-        reason = prerequisites.missing_for_containers()
-    else:
-        reason = prerequisites.missing_for_machines(hosts)
-    if reason:
+    if reason := prerequisites.missing(virt_type, hosts, nodes, more):
         pytest.skip(reason)
     interruption.interruptible()
     cloud = stack_cloud.Cloud(
