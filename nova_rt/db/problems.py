@@ -46,6 +46,10 @@ _BY_WORDS = {
     'no such table': _ABSENT,
     'connection refused': _AWAY,
     'Connection refused': _AWAY,
+    'Connection reset by peer': _AWAY,
+    'server closed the connection unexpectedly': _AWAY,
+    # Starting up, shutting down or in recovery.
+    'the database system is': _AWAY,
     'password authentication failed': _FORBIDDEN,
     'does not exist': _NOWHERE,
 }

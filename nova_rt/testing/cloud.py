@@ -175,10 +175,15 @@ class CloudTestCase(StockCloudTestCase, _ReservationServices):
             cell, server['id'], expected_attrs=['system_metadata', 'flavor'])
 
     def fault_of(self, server: Body) -> str:
-        """Return the newest fault, which the API shows of no running server."""
-        instance = self.instance_of(server)
-        return objects.InstanceFault.get_latest_for_instance(
-            instance._context, instance.uuid).message
+        """Wait for a fault and return the newest; of a running server the API shows none."""
+        return self.eventually(lambda: self._newest_fault(self.instance_of(server)))
+
+    def _newest_fault(self, instance: objects.Instance) -> str:
+        fault = objects.InstanceFault.get_latest_for_instance(
+            instance._context, instance.uuid)
+        assert fault is not None, f'{instance.uuid} has no fault'
+        message: str = fault.message
+        return message
 
     def pcpus_of(self, server: Body) -> tuple[int, ...]:
         """Return the pCPUs that the claim recorded on the instance."""
