@@ -164,6 +164,8 @@ class NovaProcess(Service):
     """A part of Nova without an HTTP API, reached by messages."""
 
     needs: tuple[str, ...] = ('nova-schema', 'rabbitmq')
+    _started: datetime.datetime | None = None
+    _restarted = False
 
     def command(self) -> Sequence[str]:
         """Return the script's command line."""
@@ -172,6 +174,7 @@ class NovaProcess(Service):
 
     def start(self) -> None:
         """See base class; what it reported before does not count."""
+        self._restarted = self._started is not None
         self._started = datetime.datetime.now(datetime.UTC)
         super().start()
 
@@ -186,8 +189,11 @@ class NovaProcess(Service):
             return False
 
     def _is_new(self, report: str | None) -> bool:
-        if report is None:
+        if self._started is None:
             return True
+        if report is None:
+            # Registered, and nothing reported yet: after a restart, by the one before.
+            return not self._restarted
         reported = datetime.datetime.fromisoformat(report)
         return reported.replace(tzinfo=datetime.UTC) >= self._started
 
