@@ -81,6 +81,8 @@ EXPECTED = {
         'self ctxt instance host',
     'nova.compute.manager:ComputeManager.post_live_migration_at_destination':
         'self context instance block_migration',
+    'nova.compute.manager:ComputeManager.pre_live_migration':
+        'self context instance disk migrate_data',
     'nova.compute.manager:ComputeManager._rollback_live_migration':
         'self context instance dest migrate_data migration_status source_bdms '
         'pre_live_migration',

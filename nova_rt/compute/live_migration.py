@@ -10,14 +10,20 @@ from typing import Any
 from typing import Protocol
 
 from nova import context as nova_context
+from nova import exception
 from nova import objects
 from nova.compute import task_states
 from oslo_log import log as logging
 import oslo_messaging
 
 from nova_rt.instance import holdings
+from nova_rt.instance import moves
+from nova_rt.virt import live_migration as virt_live_migration
 
 LOG = logging.getLogger(__name__)
+
+# The status of a migration until its source begins with it.
+_CHOOSING = 'accepted'
 
 
 class Compute(Protocol):
@@ -33,6 +39,41 @@ class Compute(Protocol):
     def _post_live_migration_update_host(
             self, ctxt: nova_context.RequestContext, instance: objects.Instance, dest: str,
             *args: Any, **kwargs: Any) -> None: ...
+
+
+def check_awaited(context: nova_context.RequestContext, migration: objects.Migration) -> None:
+    """See that a destination that is about to claim is still being waited for.
+
+    The conductor gives up one that does not answer in time, and asks another. A late
+    claim would replace what the server holds by then.
+
+    :raises ComputeResourcesUnavailable: if the migration has begun, or is over
+    """
+    status = objects.Migration.get_by_id(context, migration.id).status
+    if status != _CHOOSING:
+        raise exception.ComputeResourcesUnavailable(
+            reason=f'this host answered too late: the live migration is {status}')
+
+
+def check_claim(context: nova_context.RequestContext, instance: objects.Instance,
+                data: Any, host: str) -> None:
+    """See that the last claim for a server is the one of its destination.
+
+    :param data: Nova's LibvirtLiveMigrateData
+    :param host: the destination
+    :raises MigrationPreCheckError: if another host, asked before, has claimed since
+    """
+    if holdings.holding_of(instance) is None:
+        return
+    saved = objects.Instance.get_by_uuid(
+        context, instance.uuid, expected_attrs=list(moves.ATTRIBUTES))
+    claim = holdings.holding_of(saved, prefix=holdings.NEW)
+    move = saved.migration_context
+    if (claim is None or claim.pcpus != virt_live_migration.claimed(data)
+            or move is None
+            or objects.Migration.get_by_id(context, move.migration_id).dest_compute != host):
+        raise exception.MigrationPreCheckError(
+            reason='another host has claimed for the server since: try again.')
 
 
 def has_left(context: nova_context.RequestContext, instance: objects.Instance) -> bool:

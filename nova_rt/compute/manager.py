@@ -213,6 +213,12 @@ class RTComputeManager(manager.ComputeManager):
 
     # Live migrations
 
+    def pre_live_migration(self, context: nova_context.RequestContext,
+                           instance: objects.Instance, disk: Any, migrate_data: Any) -> Any:
+        """See base class; only what was claimed here is prepared."""
+        live_migration.check_claim(context, instance, migrate_data, self.host)
+        return super().pre_live_migration(context, instance, disk, migrate_data)
+
     def _post_live_migration_update_host(
             self, ctxt: nova_context.RequestContext, instance: objects.Instance, dest: str,
             block_migration: Any = False, migrate_data: Any = None,

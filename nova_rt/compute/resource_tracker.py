@@ -26,6 +26,7 @@ from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.compute import claims
+from nova_rt.compute import live_migration
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
@@ -206,8 +207,11 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         """See base class; a claim that fails halfway leaves no entry.
 
         :raises ComputeResourcesUnavailable: also if Placement has allocated
-            only what a change in place adds, and the change does not fit
+            only what a change in place adds, and the change does not fit; or
+            if nobody waits for the claim of a live migration any more
         """
+        if migration is not None and migration.is_live_migration:
+            live_migration.check_awaited(context, migration)
         self._check_allocation(instance, new_flavor, nodename, allocations)
         try:
             return super()._move_claim(context, instance, new_flavor, nodename, migration,

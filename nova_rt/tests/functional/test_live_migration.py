@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual machines are migrated live with their reservation, or stay where they are."""
 
+import contextlib
 import errno
 from unittest import mock
 
+from nova import exception
 from nova.compute import rpcapi
 import oslo_messaging
 
@@ -12,6 +14,32 @@ from nova_rt.testing import fake_machine_driver
 from nova_rt.tests.functional import killed
 
 NOTHING = ['0%'] * 4
+
+
+class Late:
+    """Calls of destinations, of which the first is answered too late.
+
+    :param third: a server on the second destination
+    """
+
+    def __init__(self, third):
+        self.third = third
+        self._ask = rpcapi.ComputeAPI.check_can_live_migrate_destination
+        self._first = None
+        self.follow = lambda: None
+
+    def call(self, *args):
+        if self._first is None:
+            self._first = args
+            raise oslo_messaging.MessagingTimeout
+        answer = self._ask(*args)
+        self.follow()
+        return answer
+
+    def claim(self):
+        """Have the first destination do now what it was asked for."""
+        with contextlib.suppress(exception.MigrationPreCheckError):
+            self._ask(*self._first)
 
 
 class TestLiveMigration(cloud.CloudTestCase):
@@ -153,6 +181,35 @@ class TestLiveMigration(cloud.CloudTestCase):
         fake_machine_driver.FakeMachineDriver.unreachable.clear()
         self.migrate()
         self.assert_is_on('host2', (2, 3))
+
+    def test_a_claim_that_comes_late_does_not_replace_the_one_that_is_used(self):
+        """The conductor gave host3 up, which claims when the server runs on host2."""
+        with self.answering_late() as late:
+            self.migrate(None)
+            self.assert_is_on('host2', (2, 3), late.third)
+            late.claim()
+        self.assert_is_on('host2', (2, 3), late.third)
+        self.assertEqual(NOTHING, self.used_on(self.computes['host3']))
+
+    def test_what_a_late_claim_has_replaced_is_not_used(self):
+        """host3 claims after host2 has, and before host2 prepares."""
+        with self.answering_late() as late:
+            late.follow = late.claim
+            self.migrate(None, status='failed')
+        self._run_periodics()
+        self.assert_is_on('host1', (0, 1), late.third)
+        self.assertEqual(['60%', '60%', '10%', '10%'], self.used_on(self.computes['host2']))
+        self.assertEqual(NOTHING, self.used_on(self.computes['host3']))
+
+    @contextlib.contextmanager
+    def answering_late(self):
+        """Have the first destination, the empty host3, claim when the test says so."""
+        self.start('host3')
+        # Else both would keep the same, and either be the first.
+        late = Late(self.boot(self.make_flavor(10, 2), az='nova:host2'))
+        with mock.patch.object(rpcapi.ComputeAPI, 'check_can_live_migrate_destination',
+                               lambda *args: late.call(*args)):
+            yield late
 
     def kill_source(self, owner, name):
         """Have the service on the source die there, and start it again."""
