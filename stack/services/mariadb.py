@@ -58,11 +58,12 @@ class MariaDB(Service):
         That script needs a program of the package mariadb-server, which
         would also install a service of the whole machine.
         """
-        data = self.site.rundir.data / 'mariadb'
-        data.mkdir()
+        self._data.mkdir()
+        self._temporary.mkdir()
         server = shlex.join((
             SERVER, '--no-defaults', '--bootstrap', '--user=root',
-            f'--datadir={data}', '--enforce-storage-engine=',
+            f'--datadir={self._data}', f'--tmpdir={self._temporary}',
+            '--enforce-storage-engine=',
             '--max-allowed-packet=8M', '--net-buffer-length=16K',
             '--innodb-flush-method=nosync', '--innodb-doublewrite=0'))
         # The server reads one statement a line here.
@@ -75,7 +76,8 @@ class MariaDB(Service):
         """Return mariadbd's command line, tuned to start and stop fast."""
         return (
             SERVER, '--no-defaults', '--user=root',
-            f'--datadir={self._data}', '--bind-address=127.0.0.1',
+            f'--datadir={self._data}', f'--tmpdir={self._temporary}',
+            '--bind-address=127.0.0.1',
             f'--port={self.site.port("mariadb")}',
             f'--socket={self._socket}', '--skip-name-resolve',
             f'--pid-file={self._data}/mariadb.pid', '--max-connections=500',
@@ -108,8 +110,13 @@ class MariaDB(Service):
             cursor.execute("DROP USER IF EXISTS root@'127.0.0.1', root@'::1'")
 
     @property
-    def _data(self) -> str:
-        return str(self.site.rundir.data / 'mariadb')
+    def _data(self) -> Path:
+        return self.site.rundir.data / 'mariadb'
+
+    @property
+    def _temporary(self) -> Path:
+        # A server that starts removes all temporary tables that it finds, whose ever.
+        return self.site.rundir.data / 'mariadb-tmp'
 
     @property
     def _socket(self) -> str:
