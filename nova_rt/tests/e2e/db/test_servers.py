@@ -5,8 +5,9 @@ import pytest
 
 from nova_rt.tests.e2e.db import servers
 
-pytestmark = pytest.mark.skipif(
-    bool(servers.MariaDBServer.why_not()), reason=str(servers.MariaDBServer.why_not()))
+WHY_NOT = servers.MariaDBServer.why_not()
+
+pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
 
 
 def test_a_mariadb_that_starts_keeps_off_the_temporary_tables_of_others(
