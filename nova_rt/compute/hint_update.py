@@ -32,6 +32,10 @@ class RefusedError(errors.NovaRTError):
     """The reservation is not changed; the message is one sentence."""
 
 
+class UnansweredError(RefusedError):
+    """The server's host did not answer, or failed at it."""
+
+
 def change(context: nova_context.RequestContext, server: str,
            times: reservation.Times, cap: int) -> reservation.Reservation:
     """Give a server another runtime or period, or both, by its hint.
@@ -53,7 +57,7 @@ def change(context: nova_context.RequestContext, server: str,
         instance = reservation_change.fetch(cell, server)
         _finish(spec, instance)
         before = _reservation_of(instance)
-        wanted = _over(before, times)
+        wanted = over(before, times)
         if wanted != before:
             reservation.check_cap(wanted, cap)
             _call(cell, instance, wanted)
@@ -64,14 +68,21 @@ def change(context: nova_context.RequestContext, server: str,
 
 
 def _finish(spec: objects.RequestSpec, instance: objects.Instance) -> None:
-    """Store the hint of a server that was changed, and unlock it."""
+    """Store the hint of a server that was changed, and unlock it.
+
+    :raises RefusedError: if another operation has begun
+    """
     if holdings.HINT_DUE not in instance.system_metadata:
         return
     _store(spec, _reservation_of(instance))
     del instance.system_metadata[holdings.HINT_DUE]
     instance.task_state = None
-    # None as well: somebody may have reset the state meanwhile.
-    instance.save(expected_task_state=[reservation_change.CHANGED, None])
+    try:
+        # None as well: somebody may have reset the state meanwhile.
+        instance.save(expected_task_state=[reservation_change.CHANGED, None])
+    except exception.UnexpectedTaskStateError:
+        raise RefusedError('Another operation on the server is under way: run this again when '
+                           'it has ended.') from None
 
 
 def _reservation_of(instance: objects.Instance) -> reservation.Reservation:
@@ -104,8 +115,12 @@ def _hints(spec: objects.RequestSpec,
     return hints
 
 
-def _over(before: reservation.Reservation,
-          times: reservation.Times) -> reservation.Reservation:
+def over(before: reservation.Reservation,
+         times: reservation.Times) -> reservation.Reservation:
+    """Return a reservation with other times, where they say any.
+
+    :raises InvalidReservationError: if it would be invalid
+    """
     return reservation.Reservation(
         before.runtime_us if times.runtime_us is None else times.runtime_us,
         before.period_us if times.period_us is None else times.period_us,
@@ -135,12 +150,12 @@ def _refusals_explained(host: str) -> Iterator[None]:
         raise RefusedError(
             f'The server stays as it was: {exc.kwargs["reason"]}.'
             if 'reason' in exc.kwargs else str(exc)) from None
-    except oslo_messaging.MessagingTimeout:
-        raise RefusedError(
+    except (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure):
+        raise UnansweredError(
             f'nova-rt-compute on {host} does not answer: run this again when '
             'it does, which finishes or repeats the change.') from None
     except oslo_messaging.RemoteError as exc:
-        raise RefusedError(
+        raise UnansweredError(
             f'nova-rt-compute on {host} could not do it ({exc.exc_type}): see '
             'its log, and upgrade it if it is older than this. What it has '
             'begun it undoes when it starts.') from None

@@ -26,9 +26,10 @@ class Client:
 
     def __init__(self, session: ks_session.Session, version: str,
                  interface: str | None = None, region_name: str | None = None) -> None:
+        self._named = version if '.' in version else None
         self._api = adapter.Adapter(
             session, service_type='rt', interface=interface, region_name=region_name,
-            default_microversion=version if '.' in version else f'{version}.0')
+            default_microversion=self._named or f'{version}.0')
 
     def get(self, path: str, **query: object) -> Json:
         """Return an answer.
@@ -55,6 +56,14 @@ class Client:
     def post(self, path: str, body: Mapping[str, object]) -> Json:
         """Return the answer to a body."""
         return self._ask('POST', path, json=body)
+
+    def patch(self, path: str, body: Mapping[str, object], since: str) -> Json:
+        """Return the answer to a change.
+
+        :param since: the version that it came with, which is asked for unless the user
+            has named one
+        """
+        return self._ask('PATCH', path, json=body, microversion=self._named or since)
 
     def _ask(self, method: str, path: str, **kwargs: Any) -> Json:
         try:

@@ -14,7 +14,7 @@ from nova_rt.osc import client
 
 API_NAME = 'rt'
 API_VERSION_OPTION = 'os_rt_api_version'
-DEFAULT_API_VERSION = '1.0'
+DEFAULT_API_VERSION = '1'
 _VERSION = re.compile(r'1(\.[0-9]{1,4})?')
 
 
@@ -30,7 +30,8 @@ def build_option_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentPar
     parser.add_argument(
         '--os-rt-api-version', metavar='VERSION',
         default=utils.env('OS_RT_API_VERSION', default=DEFAULT_API_VERSION),
-        help="version of nova-rt's API, default: %(default)s (Env: OS_RT_API_VERSION)")
+        help="version of nova-rt's API; with 1, each command asks for the oldest that has "
+             'what it does (default: %(default)s, Env: OS_RT_API_VERSION)')
     return parser
 
 
@@ -41,6 +42,5 @@ def check_api_version(version: str) -> bool:
     """
     if not _VERSION.fullmatch(version):
         raise exceptions.CommandError(
-            f'--os-rt-api-version {version} is not known here: give 1 or 1.N, such as '
-            f'{DEFAULT_API_VERSION}.')
+            f'--os-rt-api-version {version} is not known here: give 1 or 1.N, such as 1.0.')
     return True

@@ -53,6 +53,35 @@ class Show(command.ShowOne):
         return _COLUMNS, _row(client.of(clients).get(f'/servers/{uuid}'))
 
 
+class Set(command.ShowOne):
+    """Give a server another runtime or period while it runs, by its hint.
+
+    It keeps its pCPUs and is not restarted. All or nothing is changed. Without a runtime and
+    a period, what was interrupted is finished.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the server and what it is to have."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('server', metavar='SERVER', help='the name or id of a server')
+        parser.add_argument('--runtime-us', metavar='MICROSECONDS', type=int,
+                            help='how long each vCPU may run every period')
+        parser.add_argument('--period-us', metavar='MICROSECONDS', type=int,
+                            help='the period')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace,
+                    ) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        """Return what the server has now."""
+        clients = self.app.client_manager
+        uuid = identifiers.of_server(clients, parsed_args.server)
+        times = {'runtime_us': parsed_args.runtime_us, 'period_us': parsed_args.period_us}
+        return _COLUMNS, _row(client.of(clients).patch(
+            f'/servers/{uuid}/reservation',
+            {name: value for name, value in times.items() if value is not None},
+            since='1.1'))
+
+
 def _row(server: Json) -> tuple[object, ...]:
     wanted = server['reservation'] or {}
     return (server['server'], server['name'], server['project_id'], server['status'],

@@ -58,14 +58,19 @@ class Application:
             version = microversions.wanted(request)
             answer = webob.Response(
                 content_type='application/json', charset='UTF-8',
-                text=jsonutils.dumps(self._answer(request)))
+                text=jsonutils.dumps(self._answer(request, version)))
         except errors.RefusedError as exc:
             answer = errors.response(exc, request.environ)
         microversions.tell(answer, version)
         return answer
 
-    def _answer(self, request: webob.Request) -> endpoints.Json:
+    def _answer(self, request: webob.Request, version: str) -> endpoints.Json:
         endpoint, named = self._find(request)
+        if not microversions.has(version, endpoint.since):
+            raise errors.VersionError(
+                f'{endpoint.method} of this path came with version {endpoint.since}: ask '
+                f'for it with the header "{microversions.HEADER}: '
+                f'{microversions.SERVICE_TYPE} {endpoint.since}".')
         context = request.environ['nova.context']
         if not self._policy.allows(context, endpoint.rule):
             raise errors.ForbiddenError(

@@ -55,6 +55,7 @@ class Endpoint:
     :ivar query: by name, the schema of each parameter; others are refused
     :ivar body: the schema of the body, None without one
     :ivar refusals: what it may answer besides 400, 401, 403, 406 and 503
+    :ivar since: the version of the API that it came with
     """
 
     method: str
@@ -66,3 +67,4 @@ class Endpoint:
     query: Mapping[str, Schema] = dataclasses.field(default_factory=dict)
     body: Schema | None = None
     refusals: tuple[int, ...] = ()
+    since: str = '1.0'

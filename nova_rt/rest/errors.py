@@ -53,6 +53,12 @@ class VersionError(RefusedError):
     status = 406
 
 
+class ConflictError(RefusedError):
+    """What is asked for is impossible as things are now."""
+
+    status = 409
+
+
 class ContentTypeError(RefusedError):
     """The body is not said to be JSON."""
 

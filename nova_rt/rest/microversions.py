@@ -15,7 +15,7 @@ from nova_rt.rest import errors
 
 # In Keystone's catalogue, and in the header.
 SERVICE_TYPE = 'rt'
-VERSIONS = ('1.0',)
+VERSIONS = ('1.0', '1.1')
 HEADER = 'OpenStack-API-Version'
 
 
@@ -35,6 +35,11 @@ def wanted(request: webob.Request) -> str:
         raise errors.RefusedError(
             f'The header {HEADER} must name a version, such as "{SERVICE_TYPE} '
             f'{VERSIONS[-1]}".') from None
+
+
+def has(version: str, since: str) -> bool:
+    """Return whether a version has what came with another one."""
+    return VERSIONS.index(version) >= VERSIONS.index(since)
 
 
 def tell(answer: webob.Response, version: str) -> None:

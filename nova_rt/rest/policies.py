@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may read what: the defaults, and how they are asked.
+"""Who may see and change what: the defaults, and how they are asked.
 
 The rules are overridden in Nova's own ``policy.yaml``. A reader of the system sees the
-whole cloud, a reader of a project sees its servers without their hosts.
+whole cloud, a reader of a project sees its servers without their hosts. An administrator
+changes reservations.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ SERVERS_LIST = 'rt:servers:list'
 SERVERS_SHOW = 'rt:servers:show'
 SERVERS_ALL = 'rt:servers:all_projects'
 SERVERS_HOST = 'rt:servers:host'
+SERVERS_SET = 'rt:servers:set'
+SERVERS_SET_BEYOND = 'rt:servers:set_beyond_flavor'
 PROJECTS_LIST = 'rt:projects:list'
 WHY = 'rt:why'
 CAPACITY = 'rt:capacity'
@@ -56,6 +59,11 @@ _RULES = [
     _rule(SERVERS_SHOW, _PROJECT, 'GET', '/servers/{server}', 'Show a server.'),
     _rule(SERVERS_ALL, _CLOUD, 'GET', '/servers', 'See servers of all projects.'),
     _rule(SERVERS_HOST, _CLOUD, 'GET', '/servers', 'See on which host a server is.'),
+    _rule(SERVERS_SET, 'role:admin', 'PATCH', '/servers/{server}/reservation',
+          "Change a server's reservation, to at most its flavor's bandwidth on each vCPU; "
+          'for users, allow "role:member and project_id:%(project_id)s", too.'),
+    _rule(SERVERS_SET_BEYOND, 'role:admin', 'PATCH', '/servers/{server}/reservation',
+          'Change it to more.'),
     _rule(PROJECTS_LIST, _PROJECT, 'GET', '/projects',
           'List what projects hold; those with rt:servers:all_projects see all.'),
     _rule(WHY, _CLOUD, 'POST', '/why', 'Ask what keeps a server from each host.'),

@@ -8,6 +8,7 @@ from nova_rt.rest import schemas
 from nova_rt.rest.endpoints import Endpoint
 from nova_rt.rest.handlers import fit
 from nova_rt.rest.handlers import hosts
+from nova_rt.rest.handlers import reservations
 from nova_rt.rest.handlers import servers
 
 ENDPOINTS = (
@@ -21,6 +22,9 @@ ENDPOINTS = (
              query={**schemas.PAGE, **schemas.FILTERS}),
     Endpoint('GET', '/servers/{server}', servers.show_server, policies.SERVERS_SHOW,
              'Show a server', schemas.SERVER, refusals=(404,)),
+    Endpoint('PATCH', '/servers/{server}/reservation', reservations.change,
+             policies.SERVERS_SET, 'Change the runtime or period of a server while it runs',
+             schemas.SERVER, body=schemas.TIMES, refusals=(404, 409, 415), since='1.1'),
     Endpoint('GET', '/projects', servers.list_projects, policies.PROJECTS_LIST,
              'List what projects hold', schemas.PROJECTS,
              query={'project_id': schemas.FILTERS['project_id']}),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from nova_rt import bandwidth
 from nova_rt import kinds
 from nova_rt.rest.endpoints import Schema
 
@@ -80,6 +81,10 @@ _SERVER: Mapping[str, Schema] = {
 }
 SERVER = _object(_SERVER, ('host',))
 SERVERS = _object({'servers': _list(SERVER), **_END})
+
+# Either may be left out, or both, to finish what was interrupted.
+TIMES = _object({name: {**_TIME_US, 'minimum': 1, 'maximum': bandwidth.MAX_PERIOD_US}
+                 for name in ('runtime_us', 'period_us')}, ('runtime_us', 'period_us'))
 
 PROJECTS = _object({'projects': _list(_object({
     'project_id': _TEXT, 'servers': _COUNT, 'vcpus': _COUNT, 'share': _SHARE})),

@@ -27,16 +27,7 @@ def list_servers(call: Call) -> Json:
 
 def show_server(call: Call) -> Json:
     """Return a server, whether or not it holds a reservation."""
-    uuid = call.named['server']
-    try:
-        server = servers.one(call.admin, uuid)
-    except exception.NotFound:
-        raise unknown(uuid) from None
-    if not (server.project == call.context.project_id
-            or call.allows(policies.SERVERS_ALL)):
-        # Whether there is one is none of the caller's business.
-        raise unknown(uuid)
-    return _server(call, server)
+    return _server(call, named(call))
 
 
 def list_projects(call: Call) -> Json:
@@ -46,6 +37,23 @@ def list_projects(call: Call) -> Json:
         'project_id': project.uuid, 'servers': project.servers,
         'vcpus': project.vcpus, 'share': project.share} for project in projects],
         'unreachable_cells': unreachable}
+
+
+def named(call: Call) -> servers.Server:
+    """Return the server that the path names.
+
+    :raises NotFoundError: if there is none, or not for the caller
+    """
+    uuid = call.named['server']
+    try:
+        server = servers.one(call.admin, uuid)
+    except exception.NotFound:
+        raise unknown(uuid) from None
+    if not (server.project == call.context.project_id
+            or call.allows(policies.SERVERS_ALL)):
+        # Whether there is one is none of the caller's business.
+        raise unknown(uuid)
+    return server
 
 
 def unknown(uuid: str) -> errors.NotFoundError:

@@ -54,6 +54,19 @@ def test_an_operator_sees_who_holds_what_and_a_user_her_own(rt, told, user, flav
         user.cloud.current_project_id, 0.2)
 
 
+def test_an_operator_sets_another_reservation_which_a_user_may_not(rt, told, user, flavors):
+    server = user.boot(flavors(40_000), 'busybox-hog')
+    refused = rt('server', 'set', server.name, '--runtime-us', '20000', user='demo', version='1')
+    assert 'Your roles do not allow rt:servers:set' in refused[2]
+    changed = told('server', 'set', server.name, '--runtime-us', '60000', version='1')
+    assert (changed['runtime_us'], changed['bandwidth']) == (60_000, 0.3)
+    assert set(user.container(server.id).shares.values()) == {0.3}
+    assert user.show(server.id).status == 'ACTIVE'
+    refused = rt('server', 'set', server.name, '--runtime-us', '199000', version='1')
+    assert 'can be reserved' in refused[2]
+    assert set(user.container(server.id).shares.values()) == {0.3}
+
+
 def test_why_and_how_many_more_agree_with_what_the_cloud_does(told, user, flavors):
     flavor = flavors(120_000)
     user.boot(flavor)

@@ -252,6 +252,19 @@ class TestInterruptions(HintTestCase):
         self.set(70_000)
         self.assert_has(70, rt_runtime_us=70_000)
 
+    def test_an_operation_that_comes_before_it_is_unlocked_is_told(self):
+        unlock = objects.Instance.save
+
+        def late(instance, *args, **kwargs):
+            if kwargs.get('expected_task_state') == ['resize_finish', None]:
+                raise exception.UnexpectedTaskStateError(
+                    instance_uuid=instance.uuid, expected='resize_finish', actual='deleting')
+            return unlock(instance, *args, **kwargs)
+        with mock.patch.object(objects.Instance, 'save', late):
+            self.assertIn('Another operation on the server is under way', self.refused(60_000))
+        self.set()
+        self.assert_has(60, rt_runtime_us=60_000)
+
     def test_nova_rt_compute_that_is_killed_undoes_it_when_it_starts(self):
         for percent, most in ((60, 60), (20, 30)):
             for part in ('all', 'nothing'):

@@ -4,11 +4,13 @@
 import contextlib
 import io
 import json
+from unittest import mock
 
 from openstackclient import shell
 from osc_lib import clientmanager
 from wsgi_intercept import interceptor
 
+from nova_rt.rest import policies
 from nova_rt.tests.functional.rest import operators_cloud
 
 URL = 'http://operator.example/rt'
@@ -30,7 +32,7 @@ class Authenticated:
             HTTP_X_AUTH_PROJECT_ID=self._project), start_response)
 
 
-class TestCommands(operators_cloud.OperatorsCloud):
+class CommandsCase(operators_cloud.OperatorsCloud):
 
     def setUp(self):
         super().setUp()
@@ -67,6 +69,9 @@ class TestCommands(operators_cloud.OperatorsCloud):
         self.assertNotEqual(0, status, out)
         self.assertIn(sentence, err)
         self.assertNotIn('Traceback', err)
+
+
+class TestCommands(CommandsCase):
 
     def test_each_sees_what_is_theirs_to_see(self):
         self._check_what_an_operator_sees()
@@ -113,6 +118,28 @@ class TestCommands(operators_cloud.OperatorsCloud):
         self.assertEqual([('host1', 3), ('host2', 5), ('', 8)], [
             (row['host'], row['servers']) for row in rows])
 
+    def test_another_reservation_is_set_while_a_server_runs(self):
+        server = self.told('server', 'set', self.db['id'], '--runtime-us', '60000')
+        self.assertEqual((60000, 100000, 0.6, 'host1'), tuple(
+            server[name] for name in ('runtime_us', 'period_us', 'bandwidth', 'host')))
+        self._run_periodics()
+        host = self.told('host', 'show', 'host1')
+        self.assertEqual({0.6}, {pcpu['servers'][self.db['id']] for pcpu in host['pcpus']
+                                 if self.db['id'] in pcpu['servers']})
+        # It shares web's pCPUs.
+        self.boot(self.flavor, name='mail', az='nova:host1')
+        self.assert_refused('40% more is needed on pCPU 0, which has 35% left',
+                            'server', 'set', self.web['id'], '--runtime-us', '70000')
+        self.assert_refused('longer than the period', 'server', 'set', self.web['id'],
+                            '--runtime-us', '100001')
+        self.assert_refused('but at most 95% can be reserved', 'server', 'set', self.web['id'],
+                            '--runtime-us', '96000')
+        self.assert_refused('PATCH of this path came with version 1.1', 'server', 'set',
+                            self.web['id'], version='1.0')
+        self.assert_refused('do not allow rt:servers:set', 'server', 'set',
+                            self.batch['id'], '--runtime-us', '2000', token='user')
+        self.assertEqual(0.3, self.told('server', 'show', self.web['id'])['bandwidth'])
+
     def test_what_is_refused_is_one_sentence(self):
         self.assert_refused(
             'Your roles do not allow rt:hosts:list in this scope. (HTTP 403)',
@@ -122,7 +149,7 @@ class TestCommands(operators_cloud.OperatorsCloud):
         self.assert_refused(
             'There is no server 12345678-1234-4234-8234-123456789012',
             'why', '12345678-1234-4234-8234-123456789012')
-        self.assert_refused('There is no such version: ask for 1.0 to 1.0',
+        self.assert_refused('There is no such version: ask for 1.0 to 1.1',
                             'host', 'list', version='1.99')
         self.assert_refused('--os-rt-api-version 0.9 is not known here',
                             'host', 'list', version='0.9')
@@ -132,3 +159,26 @@ class TestCommands(operators_cloud.OperatorsCloud):
         self.assertEqual(('batch', None), (server['name'], server['host']))
         (project,) = self.told('project', 'list', token='user')
         self.assertEqual(0.5, project['share'])
+
+
+class TestOpenPolicy(CommandsCase):
+    """The operator lets members of a project change its reservations."""
+
+    def setUp(self):
+        opened = policies._rule(
+            policies.SERVERS_SET, 'role:member and project_id:%(project_id)s', 'PATCH',
+            '/servers/{server}/reservation', 'Change it.')
+        rules = [opened if rule.name == opened.name else rule for rule in policies._RULES]
+        with mock.patch.object(policies, '_RULES', rules):
+            super().setUp()
+
+    def test_users_set_what_their_flavor_allows_where_the_operator_lets_them(self):
+        for runtime_us in (20_000, 50_000):
+            server = self.told('server', 'set', self.batch['id'], '--runtime-us',
+                               str(runtime_us), token='user')
+            self.assertEqual((runtime_us, None), (server['runtime_us'], server['host']))
+        self.assert_refused('reserves 50% for each vCPU, and your roles do not allow more',
+                            'server', 'set', self.batch['id'], '--runtime-us', '50001',
+                            token='user')
+        self.assert_refused(f'There is no server {self.web["id"]}', 'server', 'set',
+                            self.web['id'], '--runtime-us', '2000', token='user')

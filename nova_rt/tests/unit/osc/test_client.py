@@ -46,6 +46,17 @@ def test_a_list_that_lacks_a_cell_is_not_shown_as_the_whole(api, requests_mock):
         list(api.pages('/hosts', 'hosts'))
 
 
+@pytest.mark.parametrize(('named', 'asked'), [('1', '1.1'), ('1.0', '1.0'), ('1.7', '1.7')])
+def test_a_change_asks_for_the_version_that_has_it_unless_one_is_named(
+        named, asked, requests_mock):
+    requests_mock.patch(f'{URL}/servers/a', json={'done': 'all'})
+    api = client.Client(session.Session(auth=noauth.NoAuth(endpoint=URL)), named)
+    assert api.patch('/servers/a', {'b': 1}, '1.1') == {'done': 'all'}
+    request = requests_mock.last_request
+    assert request.json() == {'b': 1}
+    assert request.headers['OpenStack-API-Version'] == f'rt {asked}'
+
+
 @pytest.mark.parametrize(('answer', 'sentence'), [
     ({'json': {'errors': [{'detail': 'There is no host.'}]}},
      r'There is no host. \(HTTP 404\)'),

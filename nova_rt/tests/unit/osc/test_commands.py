@@ -139,6 +139,18 @@ def test_a_server_is_found_by_its_name(run, clients):
     clients.rt.get.assert_called_once_with(f'/servers/{UUID}')
 
 
+@pytest.mark.parametrize(('arguments', 'body'), [
+    (('--runtime-us', '7'), {'runtime_us': 7}), ((), {}),
+    (('--runtime-us', '7', '--period-us', '200'), {'runtime_us': 7, 'period_us': 200})])
+def test_what_is_set_is_sent_and_what_it_has_then_is_shown(run, clients, arguments, body):
+    clients.sdk_connection.compute.find_server.return_value = mock.Mock(id=UUID)
+    clients.rt.patch.return_value = SERVER
+    (row,) = run(server.Set, 'web', *arguments)
+    assert row['bandwidth'] == 0.5
+    clients.rt.patch.assert_called_once_with(
+        f'/servers/{UUID}/reservation', body, since='1.1')
+
+
 @pytest.mark.parametrize(('found', 'sentence'), [
     ([None, None], "There is no server 'web'"),
     ([openstack.exceptions.DuplicateResource], 'More than one server')])

@@ -33,6 +33,7 @@ def ask(handle, policy):
             'limit': {'type': 'integer', 'minimum': 1, 'default': 7}, 'of': NAME}),
         endpoints.Endpoint('POST', '/things', handle, 'rule:post', 'Post', ANY, body={
             'type': 'object', 'required': ['name'], 'properties': {'name': NAME}}),
+        endpoints.Endpoint('GET', '/later', handle, 'rule:get', 'Get', ANY, since='1.1'),
     ), policy)
 
     def send(path, **kwargs):
@@ -102,6 +103,14 @@ def test_a_body_that_is_not_json_by_its_header_is_refused(ask):
         '/things', method='POST', body=b'{}', content_type='text/plain'))
     assert status == 415
     assert 'application/json' in sentence
+
+
+@pytest.mark.parametrize(('version', 'status'), [('1.0', 406), ('1.1', 200), ('latest', 200)])
+def test_an_older_version_has_not_what_came_later(ask, version, status):
+    answer = ask('/later', headers={'OpenStack-API-Version': f'rt {version}'})
+    assert answer.status_int == status
+    if status != 200:
+        assert 'GET of this path came with version 1.1: ask for it' in refusal(answer)[1]
 
 
 def test_who_may_not_is_refused_whatever_the_request_is(ask, policy, handle):

@@ -21,6 +21,7 @@ ALLOWED = {
     policies.HOSTS_LIST: CLOUD, policies.HOSTS_SHOW: CLOUD,
     policies.SERVERS_LIST: PROJECT, policies.SERVERS_SHOW: PROJECT,
     policies.SERVERS_ALL: CLOUD, policies.SERVERS_HOST: CLOUD,
+    policies.SERVERS_SET: {'admin'}, policies.SERVERS_SET_BEYOND: {'admin'},
     policies.PROJECTS_LIST: PROJECT, policies.WHY: CLOUD, policies.CAPACITY: CLOUD,
 }
 

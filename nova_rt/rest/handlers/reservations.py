@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another reservation for a server while it runs."""
+
+from __future__ import annotations
+
+from nova import exception
+from nova import objects
+import nova.conf
+
+from nova_rt import bandwidth
+from nova_rt import reservation
+from nova_rt.compute import hint_update
+from nova_rt.rest import errors
+from nova_rt.rest import policies
+from nova_rt.rest.endpoints import Call
+from nova_rt.rest.endpoints import Json
+from nova_rt.rest.handlers import servers
+
+
+def change(call: Call) -> Json:
+    """Change it by the server's hint, all or nothing, and return the server.
+
+    :raises ForbiddenError: if it would be more than the caller may give
+    :raises ConflictError: if the server cannot have it now
+    :raises UnavailableError: if the server's host does not do it
+    """
+    server = servers.named(call)
+    # To JSON Schema, 1.0 is a whole number, too.
+    times = reservation.Times(**{name: int(value) for name, value in call.body.items()})
+    cap = bandwidth.fraction_to_bandwidth(nova.conf.CONF.rt.cap)
+    try:
+        _check_allowed(call, server.uuid, server.project, server.wanted, times)
+        hint_update.change(call.admin, server.uuid, times, cap)
+    except reservation.InvalidReservationError as exc:
+        raise errors.RefusedError(str(exc)) from None
+    except hint_update.UnansweredError as exc:
+        raise errors.UnavailableError(_told(call, server.host, exc)) from None
+    except hint_update.RefusedError as exc:
+        raise errors.ConflictError(_told(call, server.host, exc)) from None
+    except exception.NotFound:
+        raise servers.unknown(server.uuid) from None
+    return servers.show_server(call)
+
+
+def _check_allowed(call: Call, uuid: str, project: str,
+                   has: reservation.Reservation | None, times: reservation.Times) -> None:
+    if not call.allows(policies.SERVERS_SET, project):
+        raise errors.ForbiddenError(
+            f'Your roles do not allow {policies.SERVERS_SET} for this server.')
+    if has is None or times == reservation.Times() or call.allows(
+            policies.SERVERS_SET_BEYOND, project):
+        return
+    most = _most(call, uuid)
+    if hint_update.over(has, times).bandwidth > most:
+        raise errors.ForbiddenError(
+            f"The server's flavor reserves {bandwidth.percent(most)} for each vCPU, and your "
+            'roles do not allow more: lower runtime_us.')
+
+
+def _told(call: Call, host: str | None, exc: hint_update.RefusedError) -> str:
+    """Return the refusal, without the host's name for those who may not see it."""
+    if host is None or call.allows(policies.SERVERS_HOST):
+        return str(exc)
+    return str(exc).replace(host, 'its host')
+
+
+def _most(call: Call, uuid: str) -> int:
+    """Return the bandwidth of each vCPU by the flavor alone; 0 if it reserves nothing."""
+    spec = objects.RequestSpec.get_by_instance_uuid(call.admin, uuid)
+    times = reservation.times_from_extra_specs(spec.flavor.extra_specs)
+    if times.runtime_us is None or times.period_us is None:
+        return 0
+    return bandwidth.to_bandwidth(times.runtime_us, times.period_us)
