@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each host is short of for a server, in the sum and pCPU by pCPU."""
 
-from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -31,8 +30,6 @@ class Request:
     :ivar kind: of server, and why; None if any kind will do
     :ivar traits: of Placement, that flavor and image ask for: ``required`` or
         ``forbidden``, by name
-    :ivar refusals: returns why a host, by its name, is not for it for another reason: a
-        word on what, and a sentence
     """
 
     wanted: reservation.Reservation | None
@@ -40,7 +37,6 @@ class Request:
     fault: str = ''
     kind: kinds.Choice | None = None
     traits: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    refusals: Callable[[str], Iterable[tuple[str, str]]] = lambda host: ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,6 +49,8 @@ class Host:
     :ivar kind: the kind of server that it runs, None if it does not say
     :ivar policy: its placement policy
     :ivar traits: that it has in Placement
+    :ivar refusals: why it is not for the server for other reasons: words on what, and
+        sentences
     """
 
     name: str
@@ -62,14 +60,15 @@ class Host:
     kind: kinds.Kind | None = None
     policy: str = fitting.DEFAULT
     traits: Collection[str] = ()
+    refusals: Collection[tuple[str, str]] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Shortfall:
     """One reason why a server does not fit a host, or that it does.
 
-    :ivar what: ``pCPU 3``, a resource class, ``trait``, ``zone``, ``aggregate``, ``kind``,
-        ``nearest`` for what would fit instead, or empty for the whole host
+    :ivar what: ``pCPU 3``, a resource class, ``trait``, ``zone``, ``aggregate``, ``filter``,
+        ``kind``, ``nearest`` for what would fit instead, or empty for the whole host
     """
 
     host: str
@@ -92,7 +91,8 @@ def of_host(host: Host, request: Request) -> list[Shortfall]:
     wrong_kind = _of_kind(host, request.kind) if request.wanted is not None else []
     if wrong_kind:
         return wrong_kind
-    refused = [*_of_traits(host, request.traits), *_of_rules(host, request)]
+    refused = [*_of_traits(host, request.traits), *(
+        Shortfall(host.name, what, '', '', '', sentence) for what, sentence in host.refusals)]
     missing = [*refused, *_of_host(host, request.wanted, request.needs)]
     if missing and not refused:
         missing += _nearest(host, request)
@@ -137,11 +137,6 @@ def _of_traits(host: Host, traits: Mapping[str, str]) -> Iterator[Shortfall]:
         elif asked == FORBIDDEN and name in host.traits:
             yield Shortfall(host.name, 'trait', '', name, '',
                             f'The host has the trait {name}, which is forbidden.')
-
-
-def _of_rules(host: Host, request: Request) -> Iterator[Shortfall]:
-    for what, sentence in request.refusals(host.name):
-        yield Shortfall(host.name, what, '', '', '', sentence)
 
 
 def _nearest(host: Host, request: Request) -> list[Shortfall]:

@@ -43,7 +43,7 @@ class Set(manage_base.Explained, show.ShowOne):
         import nova.conf
 
         from nova_rt import bandwidth
-        from nova_rt.compute import hint_update
+        from nova_rt.instance import hint_update
 
         cap = bandwidth.fraction_to_bandwidth(nova.conf.CONF.rt.cap)
         has = hint_update.change(

@@ -44,8 +44,8 @@ def _rows(server: str) -> Iterator[tuple[str, ...]]:
     from nova_rt.explain import collect
 
     admin = context.get_admin_context()
-    request = collect.request_of(admin, server)
-    if request.fault:
-        yield '', 'fault', '', '', '', request.fault
-    for shortfall in shortfalls.explain(collect.hosts(admin), request):
+    question = collect.of_server(admin, server)
+    if question.request.fault:
+        yield '', 'fault', '', '', '', question.request.fault
+    for shortfall in shortfalls.explain(question.hosts(admin), question.request):
         yield dataclasses.astuple(shortfall)

@@ -14,7 +14,6 @@ from nova import exception
 from nova import objects
 from nova import utils
 from nova.compute import manager as nova_manager
-from nova.compute import task_states
 from oslo_log import log as logging
 
 from nova_rt import allocations
@@ -28,10 +27,6 @@ from nova_rt.instance import holdings
 from nova_rt.instance import in_place
 
 LOG = logging.getLogger(__name__)
-
-# The task states that lock a server: while it is changed, and until its hint is.
-CHANGING = task_states.RESIZE_PREP
-CHANGED = task_states.RESIZE_FINISH
 
 
 class ReservationChange:
@@ -57,14 +52,14 @@ class ReservationChange:
         """
         @utils.synchronized(server)
         def change() -> None:
-            instance = fetch(context, server)
+            instance = holdings.fetch(context, server)
             wanted = reservation.Reservation(
                 runtime_us, period_us, instance.flavor.vcpus)
             self._begin(instance, wanted)
             try:
                 self._change(context, instance)
             except Exception as exc:
-                instance = fetch(context, server)
+                instance = holdings.fetch(context, server)
                 self.undo(context, instance)
                 raise exception.ResizeError(reason=_reason(exc)) from None
             finally:
@@ -87,7 +82,7 @@ class ReservationChange:
         instance.new_flavor = None
         instance.task_state = None
         # At start, Nova itself forgets what was under way.
-        instance.save(expected_task_state=[CHANGING, None])
+        instance.save(expected_task_state=[in_place.CHANGING, None])
 
     def _begin(self, instance: objects.Instance, wanted: reservation.Reservation) -> None:
         """Claim the change, and lock the server with it recorded."""
@@ -97,7 +92,7 @@ class ReservationChange:
                 reason='only a server that is active or stopped, and has a '
                        'reservation, can be given another one in place')
         try:
-            self._tracker.claim_in_place(instance, flavor, CHANGING)
+            self._tracker.claim_in_place(instance, flavor, in_place.CHANGING)
         except claims.NoRoomOnHostError as exc:
             raise exception.ResizeError(reason=_reason(exc)) from None
         except exception.UnexpectedTaskStateError:
@@ -116,8 +111,8 @@ class ReservationChange:
         instance.new_flavor = None
         holdings.end_move(instance)
         instance.system_metadata[holdings.HINT_DUE] = 'yes'
-        instance.task_state = CHANGED
-        instance.save(expected_task_state=CHANGING)
+        instance.task_state = in_place.CHANGED
+        instance.save(expected_task_state=in_place.CHANGING)
         LOG.info('Changed the reservation to %d µs every %d µs.',
                  new.reservation.runtime_us, new.reservation.period_us,
                  instance=instance)
@@ -133,12 +128,6 @@ class ReservationChange:
     def _placement(self, context: nova_context.RequestContext) -> allocations.PlacementClient:
         return allocations.PlacementClient(
             context.elevated(), self._manager.reportclient)
-
-
-def fetch(context: nova_context.RequestContext, server: str) -> objects.Instance:
-    """Return a server, by its uuid, with what its reservation is read from."""
-    return objects.Instance.get_by_uuid(
-        context, server, ['system_metadata', 'flavor'])
 
 
 def _reason(exc: Exception) -> str:

@@ -5,15 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping
+import dataclasses
 
 from nova import context as nova_context
+from nova import exception
 from nova import objects
+from nova.pci import request as pci_request
 from nova.scheduler import utils
+from nova.virt import hardware
+from oslo_utils import uuidutils
 
 from nova_rt import allocations
 from nova_rt import kinds
 from nova_rt import shortfalls
-from nova_rt.explain import zones
+from nova_rt.explain import nova_filters
 from nova_rt.filters import host_view
 from nova_rt.filters import server_kind
 from nova_rt.instance import flavors
@@ -23,8 +28,28 @@ from nova_rt.view import nodes
 _TRAIT = 'trait:'
 
 
-def request_of(context: nova_context.RequestContext, server: str) -> shortfalls.Request:
-    """Return what a server asks for.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Question:
+    """A request, and what decides where it may go."""
+
+    request: shortfalls.Request
+    filters: nova_filters.Filters
+
+    def hosts(self, context: nova_context.RequestContext) -> Iterator[shortfalls.Host]:
+        """Yield all compute nodes of all cells that answer, by name."""
+        placement = allocations.PlacementClient(context)
+        known = placement.hosts_with_vcpus()
+        for each in nodes.every(context):
+            node = each.node
+            there = known.get(node.uuid) or placement.host(node.uuid)
+            yield shortfalls.Host(
+                node.host, each.trouble, host_view.reported_by(node), there.left,
+                host_view.kind_of(node), host_view.policy_of(node), there.traits,
+                tuple(self.filters.refusals(node)))
+
+
+def of_server(context: nova_context.RequestContext, server: str) -> Question:
+    """Return the question where a server may go.
 
     :param server: its uuid
     :raises InstanceMappingNotFound, RequestSpecNotFound, InstanceNotFound: if
@@ -44,37 +69,52 @@ def request_of(context: nova_context.RequestContext, server: str) -> shortfalls.
             kind = server_kind.of_instance(cell, instance) or kind
             if instance.fault is not None:
                 fault = instance.fault.message
-    return shortfalls.Request(
-        request_specs.reservation_of(spec), needs, fault, kind,
-        _traits(spec.flavor) | _traits_of_image(spec), zones.Zones(context, spec).refusals)
+    return Question(
+        shortfalls.Request(request_specs.reservation_of(spec), needs, fault, kind,
+                           _traits(spec.flavor) | _traits_of_image(spec)),
+        nova_filters.Filters(context, spec))
 
 
-def request_for(context: nova_context.RequestContext, flavor: objects.Flavor,
-                hints: Mapping[str, object]) -> shortfalls.Request:
-    """Return what a new server of this flavor, with these hints, would ask for.
+def of_flavor(context: nova_context.RequestContext, flavor: objects.Flavor,
+              hints: Mapping[str, object]) -> Question:
+    """Return the question where a new server of this flavor, with these hints, may go.
 
     It belongs to the project that asks.
 
     :raises InvalidReservationError: if its reservation is invalid
     """
     whole = flavors.with_hints(flavor, hints)
-    spec = objects.RequestSpec(flavor=whole, project_id=context.project_id, image=None)
-    return shortfalls.Request(
-        flavors.reservation_of(whole), utils.resources_from_flavor_and_bfv(whole, False),
-        kind=kinds.chosen(flavor.extra_specs, {}), traits=_traits(flavor),
-        refusals=zones.Zones(context, spec).refusals)
+    spec = objects.RequestSpec(
+        instance_uuid=uuidutils.generate_uuid(), flavor=whole, project_id=context.project_id,
+        image=_any_image(), scheduler_hints=_as_stored(hints))
+    spec.obj_set_defaults()
+    spec.numa_topology, spec.pci_requests = _devices(whole)
+    return Question(
+        shortfalls.Request(
+            flavors.reservation_of(whole), utils.resources_from_flavor_and_bfv(whole, False),
+            kind=kinds.chosen(flavor.extra_specs, {}), traits=_traits(flavor)),
+        nova_filters.Filters(context, spec))
 
 
-def hosts(context: nova_context.RequestContext) -> Iterator[shortfalls.Host]:
-    """Yield all compute nodes of all cells that answer, by name."""
-    placement = allocations.PlacementClient(context)
-    known = placement.hosts_with_vcpus()
-    for each in nodes.every(context):
-        node = each.node
-        there = known.get(node.uuid) or placement.host(node.uuid)
-        yield shortfalls.Host(
-            node.host, each.trouble, host_view.reported_by(node), there.left,
-            host_view.kind_of(node), host_view.policy_of(node), there.traits)
+def _as_stored(hints: Mapping[str, object]) -> dict[str, list[str]]:
+    return {name: [*map(str, value)] if isinstance(value, (list, tuple)) else [str(value)]
+            for name, value in hints.items()}
+
+
+def _any_image() -> objects.ImageMeta:
+    """Return an image that asks for nothing."""
+    return objects.ImageMeta.from_dict({'id': uuidutils.generate_uuid(), 'properties': {}})
+
+
+def _devices(flavor: objects.Flavor) -> tuple[
+        objects.InstanceNUMATopology | None, objects.InstancePCIRequests | None]:
+    """Return what a flavor asks for of NUMA nodes and PCI devices."""
+    try:
+        return (hardware.numa_get_constraints(flavor, _any_image()),
+                pci_request.get_pci_requests_from_flavor(flavor))
+    except exception.NovaException:
+        # nova-api refuses a server of such a flavor, with a sentence of its own.
+        return None, None
 
 
 def _traits(flavor: objects.Flavor) -> dict[str, str]:

@@ -8,6 +8,7 @@ in its system metadata: ``rt_pcpus``, and, while the server is moved,
 
 from __future__ import annotations
 
+from nova import context as nova_context
 from nova import exception
 from nova import objects
 
@@ -22,6 +23,11 @@ NEW = 'new_'
 IN_PLACE = 'rt_in_place'
 # Marks a server whose reservation was changed, and whose hint is still to follow.
 HINT_DUE = 'rt_hint_due'
+
+
+def fetch(context: nova_context.RequestContext, server: str) -> objects.Instance:
+    """Return a server, by its uuid, with what its reservation is read from."""
+    return objects.Instance.get_by_uuid(context, server, ['system_metadata', 'flavor'])
 
 
 def holding_of(instance: objects.Instance, flavor: objects.Flavor | None = None,

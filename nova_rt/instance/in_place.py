@@ -9,6 +9,7 @@ there, never both: its container only ever has one of them.
 from __future__ import annotations
 
 from nova import objects
+from nova.compute import task_states
 from nova.compute import vm_states
 
 from nova_rt import ledger
@@ -20,6 +21,10 @@ from nova_rt.instance import holdings
 # What began a change.
 RESIZE = 'resize'
 HINT = 'hint'
+
+# The task states that lock a server: while it is changed, and until its hint is.
+CHANGING = task_states.RESIZE_PREP
+CHANGED = task_states.RESIZE_FINISH
 
 _TIMES = {reservation.EXTRA_SPEC_PREFIX + name
           for name in (reservation.RUNTIME, reservation.PERIOD)}

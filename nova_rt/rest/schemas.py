@@ -108,8 +108,8 @@ WHY = _object({
         'host': _TEXT, 'fits': {'type': 'boolean'},
         'shortfalls': _list(_object({
             'what': {'type': 'string', 'description':
-                     'pCPUs, a resource class, trait, zone, aggregate, kind, nearest for what '
-                     'would fit instead, or empty for the whole host'},
+                     'pCPUs, a resource class, trait, zone, aggregate, filter, kind, nearest '
+                     'for what would fit instead, or empty for the whole host'},
             'needed': _TEXT, 'left': _TEXT, 'missing': _TEXT, 'sentence': _TEXT}))}))})
 CAPACITY = _object({
     'reservation': _or_null(RESERVATION), 'total': _COUNT,

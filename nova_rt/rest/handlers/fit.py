@@ -19,11 +19,12 @@ from nova_rt.rest.handlers import servers
 
 def explain(call: Call) -> Json:
     """Return what each host is short of now for a server, in the sum and by pCPU."""
-    request = _request(call)
+    question = _question(call)
+    request = question.request
     return {
         'reservation': common.of_reservation(request.wanted), 'fault': request.fault,
         'hosts': [_host(host.name, shortfalls.of_host(host, request))
-                  for host in collect.hosts(call.admin)]}
+                  for host in question.hosts(call.admin)]}
 
 
 def capacity(call: Call) -> Json:
@@ -31,13 +32,14 @@ def capacity(call: Call) -> Json:
 
     :raises RefusedError: if the flavor takes nothing, so that any number fits
     """
-    request = _request(call)
+    question = _question(call)
+    request = question.request
     if not any(request.needs.values()):
         raise errors.RefusedError(
             f'The flavor {wording.shown(call.body["flavor"])} takes nothing that is '
             'counted: any number of its servers fits.')
     rooms = [(host.name, *shortfalls.room(host, request))
-             for host in collect.hosts(call.admin)]
+             for host in question.hosts(call.admin)]
     return {
         'reservation': common.of_reservation(request.wanted),
         'total': sum(count for _, count, _ in rooms),
@@ -45,7 +47,7 @@ def capacity(call: Call) -> Json:
                   for host, count, limit in rooms]}
 
 
-def _request(call: Call) -> shortfalls.Request:
+def _question(call: Call) -> collect.Question:
     """Return what is asked for: by a server, or by a flavor and hints.
 
     :raises RefusedError: if there is no such server or flavor, or its reservation
@@ -53,8 +55,8 @@ def _request(call: Call) -> shortfalls.Request:
     """
     try:
         if 'server' in call.body:
-            return collect.request_of(call.admin, call.body['server'])
-        return collect.request_for(call.admin, _flavor(call), call.body.get('hints', {}))
+            return collect.of_server(call.admin, call.body['server'])
+        return collect.of_flavor(call.admin, _flavor(call), call.body.get('hints', {}))
     except exception.NotFound:
         raise servers.unknown(call.body['server']) from None
     except reservation.InvalidReservationError as exc:

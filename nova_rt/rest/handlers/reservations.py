@@ -9,7 +9,7 @@ import nova.conf
 
 from nova_rt import bandwidth
 from nova_rt import reservation
-from nova_rt.compute import hint_update
+from nova_rt.instance import hint_update
 from nova_rt.rest import errors
 from nova_rt.rest import policies
 from nova_rt.rest.endpoints import Call

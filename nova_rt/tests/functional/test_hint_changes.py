@@ -17,8 +17,8 @@ import pytest
 from nova_rt import bandwidth
 from nova_rt.cmd import manage_base
 from nova_rt.cmd import manage_reservation
-from nova_rt.compute import reservation_change
 from nova_rt.instance import flavors
+from nova_rt.instance import in_place
 from nova_rt.testing import cases
 from nova_rt.tests.functional import test_in_place
 
@@ -195,7 +195,7 @@ class TestClaims(HintTestCase):
             free.set()
 
         def saved(instance, *args, **kwargs):
-            if instance.task_state == reservation_change.CHANGING and not other.ident:
+            if instance.task_state == in_place.CHANGING and not other.ident:
                 other.start()
                 self.assertFalse(free.wait(0.3))
             save(instance, *args, **kwargs)

@@ -7,7 +7,7 @@ from nova.compute import power_state
 
 from nova_rt import bandwidth
 from nova_rt import reservation
-from nova_rt.compute import hint_update
+from nova_rt.instance import hint_update
 from nova_rt.testing import cases
 from nova_rt.testing import cloud
 from nova_rt.tests.functional import operations

@@ -144,7 +144,7 @@ class TestWhy(cloud.CloudTestCase):
 
     def test_a_database_that_is_away_is_one_sentence(self):
         away = db_exc.DBConnectionError(sqlalchemy.exc.ArgumentError('x'))
-        with (mock.patch('nova_rt.explain.collect.request_of', side_effect=away),
+        with (mock.patch('nova_rt.explain.collect.of_server', side_effect=away),
               pytest.raises(manage_base.CommandError) as why):
             self.why({'id': 'any'})
         self.assertIn('A database cannot be read: the connection is not a '

@@ -23,10 +23,10 @@ def filled(*percents, capacity=CAPACITY):
 
 
 def explained(reported=None, left=PLENTY, trouble='', wanted=WANTED, needs=NEEDS,
-              asked=None, has=(), refusals=lambda host: ()):
+              asked=None, has=(), refusals=()):
     return list(shortfalls.explain(
-        [shortfalls.Host('host1', trouble, reported, left, traits=has)],
-        shortfalls.Request(wanted, needs, traits=asked or {}, refusals=refusals)))
+        [shortfalls.Host('host1', trouble, reported, left, traits=has, refusals=refusals)],
+        shortfalls.Request(wanted, needs, traits=asked or {})))
 
 
 def test_a_host_with_room_fits():
@@ -43,8 +43,8 @@ def test_each_pcpu_tells_what_it_lacks_equal_ones_together():
 
 def test_a_host_that_is_not_for_the_server_is_no_better_with_less_bandwidth():
     zone, *others = explained(filled(60, 60, 20, 90),
-                              refusals=lambda host: [('zone', f'Not {host}.')])
-    assert (zone.what, zone.sentence) == ('zone', 'Not host1.')
+                              refusals=[('zone', 'Not this one.')])
+    assert (zone.what, zone.sentence) == ('zone', 'Not this one.')
     assert 'nearest' not in [shortfall.what for shortfall in others]
 
 

@@ -45,6 +45,14 @@ class ImageMetaProps(_Object):
 
 class ImageMeta(_Object):
     properties: ImageMetaProps
+    @classmethod
+    def from_dict(cls, image_meta: Mapping[str, Any]) -> Self: ...
+
+class InstanceGroup(_Object):
+    hosts: list[str]
+    members: list[str]
+    @classmethod
+    def get_by_uuid(cls, context: nova_context.RequestContext, uuid: str) -> Self: ...
 
 class Aggregate(_Object):
     hosts: list[str]
@@ -258,6 +266,8 @@ class RequestSpec(_Object):
     ignore_hosts: list[str] | None
     force_hosts: list[str] | None
     instance_uuid: str
+    instance_group: InstanceGroup | None
+    pci_requests: InstancePCIRequests | None
     requested_destination: Destination | None
     requested_resources: list[Any]
     numa_topology: InstanceNUMATopology | None
@@ -266,6 +276,7 @@ class RequestSpec(_Object):
     scheduler_hints: dict[str, Any] | None
     # Derived from the image, the flavor and the operator's aggregates.
     root_required: set[str]
+    def obj_set_defaults(self) -> None: ...
     def save(self) -> None: ...
     @classmethod
     def get_by_instance_uuid(cls, context: nova_context.RequestContext,

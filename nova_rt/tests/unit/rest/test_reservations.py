@@ -9,7 +9,7 @@ import pytest
 
 from nova_rt import conf
 from nova_rt import reservation
-from nova_rt.compute import hint_update
+from nova_rt.instance import hint_update
 from nova_rt.rest import endpoints
 from nova_rt.rest import errors
 from nova_rt.rest import policies

@@ -20,9 +20,9 @@ import oslo_messaging
 
 from nova_rt import errors
 from nova_rt import reservation
-from nova_rt.compute import reservation_change
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
+from nova_rt.instance import in_place
 
 _VERSION = '6.0'
 _PREFIX = reservation.EXTRA_SPEC_PREFIX
@@ -54,14 +54,14 @@ def change(context: nova_context.RequestContext, server: str,
     if mapping.cell_mapping is None:
         raise RefusedError('The server is on no host yet.')
     with nova_context.target_cell(context, mapping.cell_mapping) as cell:
-        instance = reservation_change.fetch(cell, server)
+        instance = holdings.fetch(cell, server)
         _finish(spec, instance)
         before = _reservation_of(instance)
         wanted = over(before, times)
         if wanted != before:
             reservation.check_cap(wanted, cap)
             _call(cell, instance, wanted)
-            _finish(spec, reservation_change.fetch(cell, server))
+            _finish(spec, holdings.fetch(cell, server))
         elif times != reservation.Times():
             _store(spec, wanted)
         return wanted
@@ -79,7 +79,7 @@ def _finish(spec: objects.RequestSpec, instance: objects.Instance) -> None:
     instance.task_state = None
     try:
         # None as well: somebody may have reset the state meanwhile.
-        instance.save(expected_task_state=[reservation_change.CHANGED, None])
+        instance.save(expected_task_state=[in_place.CHANGED, None])
     except exception.UnexpectedTaskStateError:
         raise RefusedError('Another operation on the server is under way: run this again when '
                            'it has ended.') from None

@@ -3,7 +3,7 @@ from nova import objects
 import pytest
 
 from nova_rt import reservation
-from nova_rt.compute import hint_update
+from nova_rt.instance import hint_update
 
 objects.register_all()
 
