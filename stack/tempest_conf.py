@@ -67,7 +67,8 @@ def _vnf(site: Site, folder: Path) -> dict[str, object]:
     from tacker_rt.testing import packages
 
     path = folder / 'vnf.csar'
-    packages.build('standard', path)
+    packages.build('standard', path, {'name: busybox': f'name: {build.MACHINE}'}
+                   if site.runs_machines else None)
     network = keystone.cloud(site).network.find_network(
         neutron.PHYSICAL, ignore_missing=False)
     return {'vnf_package': os.fspath(path), 'vnf_network_id': network.id,
