@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's driver with ours on it, over a libvirtd of our own; no other service."""
+"""Nova's driver with ours on it, over a libvirtd of our own; no other service.
+
+NOVA_RT_VIRT_TYPE is Nova's virt_type: qemu unless it says kvm. Guests of KVM have QEMU's
+plain CPU.
+"""
 
 import contextlib
+import os
+import subprocess
 import threading
+import time
 from unittest import mock
 import uuid
 
@@ -24,10 +31,13 @@ from nova_rt.testing import rt_sysctl
 from nova_rt.tests.e2e.machines import private_libvirt
 from nova_rt.virt import driver
 from nova_rt.virt import machine_start
+from stack import hypervisor
+from stack.image import build
 
 CONF = nova.conf.CONF
+VIRT_TYPE = os.environ.get('NOVA_RT_VIRT_TYPE', 'qemu')
 DOMAIN = """\
-<domain type='qemu'>
+<domain type='{type}'>
   <name>{name}</name>
   <uuid>{uuid}</uuid>
   <metadata/>
@@ -72,14 +82,27 @@ def disk(tmp_path_factory):
     return private_libvirt.spinning_disk(tmp_path_factory.mktemp('disk'))
 
 
+@pytest.fixture
+def brisk(tmp_path):
+    """Skip where a guest would not come far within minutes, or not always.
+
+    A KVM that itself runs in a virtual machine may have to emulate guests, and slowly.
+    """
+    if VIRT_TYPE == 'kvm':
+        disk = build.build_machine(tmp_path, lambda name, command: subprocess.run(
+            command, check=True))
+        if hypervisor.virt_type(disk) != 'kvm':
+            pytest.skip('guests of KVM are too slow here')
+
+
 @contextlib.contextmanager
 def options_of(uri, directory):
-    """Set Nova's options of a host for emulated virtual machines."""
+    """Set Nova's options of a host of virtual machines."""
     objects.register_all()
     conf.register_opts(CONF)
     neutron.register_dynamic_opts(CONF)
     CONF([], project='nova', default_config_files=[])
-    for name, value in (('virt_type', 'qemu'), ('connection_uri', uri)):
+    for name, value in (('virt_type', VIRT_TYPE), ('connection_uri', uri)):
         CONF.set_override(name, value, group='libvirt')
     CONF.set_override('instances_path', str(directory))
     CONF.set_override('state_path', str(directory))
@@ -127,6 +150,14 @@ def start_driver():
     return started
 
 
+def eventually(condition, seconds=20):
+    """Hold that something is true before too long."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 def end(domain):
     """End a domain, whatever its state, and forget it."""
     with contextlib.suppress(Exception):
@@ -159,7 +190,7 @@ class Server:
         if holding:
             holdings.set_pcpus(self.instance, holding.pcpus)
         self.xml = DOMAIN.format(
-            name=f'instance-{server[:8]}', uuid=server, vcpus=vcpus,
+            type=VIRT_TYPE, name=f'instance-{server[:8]}', uuid=server, vcpus=vcpus,
             partition=private_libvirt.partition(name), disk=disk)
         if holding:
             self.xml = machine_start.domain(self.xml, holding, self.instance)

@@ -8,7 +8,6 @@ import pytest
 
 from nova_rt.tests.e2e.machines import private_libvirt
 from nova_rt.tests.e2e.machines import servers
-from nova_rt.tests.e2e.machines.test_live_migration import eventually
 from nova_rt.tests.e2e.machines.test_machines import DEADLINE
 from nova_rt.tests.e2e.machines.test_machines import holding
 from nova_rt.tests.e2e.machines.test_machines import OTHER
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.skipif(len(cpus.online()) < 2, reason='needs two CPUs')
 
 
 @pytest.fixture
-def crashing(host, tmp_path):
+def crashing(host, tmp_path, brisk):
     """Makes servers whose guest crashes by itself after a while."""
     def crashing(crash, device):
         disk = private_libvirt.spinning_disk(tmp_path, crash)
@@ -40,7 +39,7 @@ def test_a_guest_that_faults_without_a_handler_restarts_with_its_reservation(
     web = crashing(TRIPLE_FAULT, f"<serial type='file'><source path='{said}'/></serial>")
     web.start()
     threads = web.threads
-    eventually(lambda: said.read_bytes().count(build.WORD) > 1, seconds=60)
+    servers.eventually(lambda: said.read_bytes().count(build.WORD) > 1, seconds=60)
     assert web.threads == threads
     assert web.scheduled() == RESERVED
     assert state(web) == libvirt.VIR_DOMAIN_RUNNING
@@ -50,11 +49,11 @@ def test_a_guest_that_panics_ends_and_leaves_nothing(crashing):
     web = crashing(PANIC, PANIC_DEVICE)
     web.start()
     threads = web.threads
-    eventually(lambda: web.guest.id == -1, seconds=60)
+    servers.eventually(lambda: web.guest.id == -1, seconds=60)
     assert web.guest._domain.state() == [
         libvirt.VIR_DOMAIN_SHUTOFF, libvirt.VIR_DOMAIN_SHUTOFF_CRASHED]
-    eventually(lambda: not any(pathlib.Path(f'/proc/{thread}').exists()
-                               for thread in threads))
+    servers.eventually(lambda: not any(pathlib.Path(f'/proc/{thread}').exists()
+                                       for thread in threads))
     web.start()
     assert web.scheduled() == RESERVED
 
@@ -64,7 +63,7 @@ def test_a_guest_that_panics_and_is_restarted_by_libvirt_has_its_reservation(cra
     web.xml = web.xml.replace('<devices>', '<on_crash>restart</on_crash><devices>')
     web.start()
     first = web.guest._domain
-    eventually(lambda: first.state()[1] == libvirt.VIR_DOMAIN_RUNNING_CRASHED, seconds=60)
+    servers.eventually(lambda: first.state()[1] == libvirt.VIR_DOMAIN_RUNNING_CRASHED, seconds=60)
     web.host.emit_event(servers.started(web))
     assert web.scheduled() == RESERVED
 

@@ -70,7 +70,7 @@ def disks(web):
 
 
 def test_a_volume_that_is_attached_and_detached_leaves_the_vcpus_their_reservation(
-        web, volume):
+        web, volume, brisk):
     threads = web.threads
     attach(web, volume)
     assert 'vdb' in disks(web)
