@@ -37,12 +37,13 @@ class UnansweredError(RefusedError):
 
 
 def change(context: nova_context.RequestContext, server: str,
-           times: reservation.Times, cap: int) -> reservation.Reservation:
+           times: reservation.Times, cap: int, locked: bool = True) -> reservation.Reservation:
     """Give a server another runtime or period, or both, by its hint.
 
     :param server: its uuid
     :param times: those to change; none to finish what was interrupted
     :param cap: largest bandwidth admitted per pCPU, in fixed point
+    :param locked: whether a server that its users have locked is changed, too
     :returns: what it has now
     :raises RefusedError: if it stays as it was
     :raises InvalidReservationError: if the new reservation would be invalid
@@ -55,6 +56,8 @@ def change(context: nova_context.RequestContext, server: str,
         raise RefusedError('The server is on no host yet.')
     with nova_context.target_cell(context, mapping.cell_mapping) as cell:
         instance = holdings.fetch(cell, server)
+        if instance.locked and not locked:
+            raise RefusedError('The server is locked: unlock it first.')
         _finish(spec, instance)
         before = _reservation_of(instance)
         wanted = over(before, times)

@@ -30,7 +30,7 @@ def change(call: Call) -> Json:
     cap = bandwidth.fraction_to_bandwidth(nova.conf.CONF.rt.cap)
     try:
         _check_allowed(call, server.uuid, server.project, server.wanted, times)
-        hint_update.change(call.admin, server.uuid, times, cap)
+        hint_update.change(call.admin, server.uuid, times, cap, call.context.is_admin)
     except reservation.InvalidReservationError as exc:
         raise errors.RefusedError(str(exc)) from None
     except hint_update.UnansweredError as exc:

@@ -101,6 +101,7 @@ class Instance(_Object):
     node: str
     deleted: bool
     vm_state: str
+    locked: bool
     task_state: str | None
     power_state: int
     launched_at: datetime | None

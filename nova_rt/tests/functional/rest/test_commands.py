@@ -180,5 +180,8 @@ class TestOpenPolicy(CommandsCase):
         self.assert_refused('reserves 50% for each vCPU, and your roles do not allow more',
                             'server', 'set', self.batch['id'], '--runtime-us', '50001',
                             token='user')
+        self.api.post_server_action(self.batch['id'], {'lock': {}})
+        self.assert_refused('The server is locked: unlock it first.', 'server', 'set',
+                            self.batch['id'], '--runtime-us', '2000', token='user')
         self.assert_refused(f'There is no server {self.web["id"]}', 'server', 'set',
                             self.web['id'], '--runtime-us', '2000', token='user')

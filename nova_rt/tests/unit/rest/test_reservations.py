@@ -56,7 +56,7 @@ def ask(allowed, **body):
     {}, {'runtime_us': 50_000}, {'period_us': 60_000}, {'runtime_us': 25_000, 'period_us': 50_000}])
 def test_a_user_may_go_to_the_bandwidth_of_the_flavor(change, flavor, body):
     assert ask(USER, **body) == {'server': UUID}
-    (_, server, times, _) = change.call_args.args
+    (_, server, times, _, _) = change.call_args.args
     assert (server, times) == (UUID, reservation.Times(**body))
 
 
