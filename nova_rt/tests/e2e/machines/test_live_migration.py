@@ -222,7 +222,7 @@ def test_it_runs_there_only_when_it_has_its_reservation(hosts, web, resumes):
     assert domain_xml.arrives_from(inactive) is None
 
 
-def test_many_in_a_row_beside_hogs(hosts, web):
+def test_many_in_a_row_beside_hogs(hosts, web, brisk):
     # The real-time one leaves a pCPU to libvirtd, QEMU's other threads, and this test.
     hogs = [subprocess.Popen(['taskset', '-c', pcpu, *policy, 'sh', '-c',
                               'while :; do :; done'])
