@@ -39,12 +39,18 @@ def test_turns_end_at_the_tick_and_then_by_a_timer(found):
 
 
 def test_each_vcpu_gets_what_is_reserved_within_a_tenth_of_a_point(found):
-    """And a tick at either end of the window, where the tick ends turns."""
+    """And a tick at either end of the window, where the tick ends turns.
+
+    There, a vCPU that waits for QEMU beside nothing may get more: when it sleeps long enough,
+    the kernel forgets by how much its turn was too long.
+    """
     for window, vcpu in all_of(found):
         got = vcpu.supply.share()
         print(named(window, vcpu), f'{100 * got:.3f}%')
-        assert got == pytest.approx(
-            vcpu.reserved, abs=EXACT + 2 * late(found, window) / machines_task.SECONDS)
+        tolerance = EXACT + 2 * late(found, window) / machines_task.SECONDS
+        assert got > vcpu.reserved - tolerance
+        if window.is_exact or window.beside != 'nothing':
+            assert got < vcpu.reserved + tolerance
 
 
 def test_no_hog_takes_what_is_reserved_in_any_second_of_whole_periods(found):
