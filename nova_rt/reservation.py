@@ -71,6 +71,15 @@ class Reservation:
         """Bandwidth summed over all vCPUs in fixed point."""
         return self.vcpus * self.bandwidth
 
+    def with_times(self, times: 'Times') -> 'Reservation':
+        """Return this reservation with other times, where they say any.
+
+        :raises InvalidReservationError: if it would be invalid
+        """
+        return dataclasses.replace(self, **{
+            name: value for name, value in dataclasses.asdict(times).items()
+            if value is not None})
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Times:

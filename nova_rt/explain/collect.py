@@ -84,11 +84,13 @@ def of_flavor(context: nova_context.RequestContext, flavor: objects.Flavor,
     :raises InvalidReservationError: if its reservation is invalid
     """
     whole = flavors.with_hints(flavor, hints)
+    # An image that asks for nothing.
+    image = objects.ImageMeta.from_dict({'id': uuidutils.generate_uuid(), 'properties': {}})
     spec = objects.RequestSpec(
         instance_uuid=uuidutils.generate_uuid(), flavor=whole, project_id=context.project_id,
-        image=_any_image(), scheduler_hints=_as_stored(hints))
+        image=image, scheduler_hints=_as_stored(hints))
     spec.obj_set_defaults()
-    spec.numa_topology, spec.pci_requests = _devices(whole)
+    spec.numa_topology, spec.pci_requests = _devices(whole, image)
     return Question(
         shortfalls.Request(
             flavors.reservation_of(whole), utils.resources_from_flavor_and_bfv(whole, False),
@@ -101,16 +103,11 @@ def _as_stored(hints: Mapping[str, object]) -> dict[str, list[str]]:
             for name, value in hints.items()}
 
 
-def _any_image() -> objects.ImageMeta:
-    """Return an image that asks for nothing."""
-    return objects.ImageMeta.from_dict({'id': uuidutils.generate_uuid(), 'properties': {}})
-
-
-def _devices(flavor: objects.Flavor) -> tuple[
+def _devices(flavor: objects.Flavor, image: objects.ImageMeta) -> tuple[
         objects.InstanceNUMATopology | None, objects.InstancePCIRequests | None]:
-    """Return what a flavor asks for of NUMA nodes and PCI devices."""
+    """Return what flavor and image ask for of NUMA nodes and PCI devices."""
     try:
-        return (hardware.numa_get_constraints(flavor, _any_image()),
+        return (hardware.numa_get_constraints(flavor, image),
                 pci_request.get_pci_requests_from_flavor(flavor))
     except exception.NovaException:
         # nova-api refuses a server of such a flavor, with a sentence of its own.

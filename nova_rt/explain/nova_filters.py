@@ -128,8 +128,8 @@ def _group_of(context: nova_context.RequestContext,
 
 def _hinted(spec: objects.RequestSpec, name: str) -> list[str]:
     """Return the uuids that a hint has."""
-    hint = (spec.scheduler_hints or {}).get(name, []) if 'scheduler_hints' in spec else []
-    return [hint] if isinstance(hint, str) else list(hint)
+    hints = spec.scheduler_hints if 'scheduler_hints' in spec else None
+    return list((hints or {}).get(name, []))
 
 
 def _by_host(context: nova_context.RequestContext,

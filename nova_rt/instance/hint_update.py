@@ -60,7 +60,7 @@ def change(context: nova_context.RequestContext, server: str,
             raise RefusedError('The server is locked: unlock it first.')
         _finish(spec, instance)
         before = _reservation_of(instance)
-        wanted = over(before, times)
+        wanted = before.with_times(times)
         if wanted != before:
             reservation.check_cap(wanted, cap)
             _call(cell, instance, wanted)
@@ -116,18 +116,6 @@ def _hints(spec: objects.RequestSpec,
             hints.pop(_PREFIX + name, None)
             hints[name] = [str(new)]
     return hints
-
-
-def over(before: reservation.Reservation,
-         times: reservation.Times) -> reservation.Reservation:
-    """Return a reservation with other times, where they say any.
-
-    :raises InvalidReservationError: if it would be invalid
-    """
-    return reservation.Reservation(
-        before.runtime_us if times.runtime_us is None else times.runtime_us,
-        before.period_us if times.period_us is None else times.period_us,
-        before.vcpus)
 
 
 def _call(context: nova_context.RequestContext, instance: objects.Instance,

@@ -66,7 +66,7 @@ class ContentTypeError(RefusedError):
 
 
 class UnavailableError(RefusedError):
-    """A database or Placement does not answer."""
+    """A database, Placement or the server's host does not answer."""
 
     status = 503
 

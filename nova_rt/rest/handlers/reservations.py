@@ -51,7 +51,7 @@ def _check_allowed(call: Call, uuid: str, project: str,
             policies.SERVERS_SET_BEYOND, project):
         return
     most = _most(call, uuid)
-    if hint_update.over(has, times).bandwidth > most:
+    if has.with_times(times).bandwidth > most:
         raise errors.ForbiddenError(
             f"The server's flavor reserves {bandwidth.percent(most)} for each vCPU, and your "
             'roles do not allow more: lower runtime_us.')
