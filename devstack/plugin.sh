@@ -22,6 +22,9 @@ function nova_rt_check_host {
     if [[ ! "$NOVA_RT_ADMISSION" =~ ^(ledger|kernel)$ ]]; then
         die $LINENO "nova-rt: set NOVA_RT_ADMISSION to ledger or kernel."
     fi
+    if [[ ! "$NOVA_RT_TURNS" =~ ^(timer|tick)$ ]]; then
+        die $LINENO "nova-rt: set NOVA_RT_TURNS to timer or tick."
+    fi
 }
 
 function nova_rt_install_packages {
@@ -88,6 +91,19 @@ function nova_rt_configure_admission {
     sudo sysctl -q -p "$NOVA_RT_SYSCTL"
 }
 
+function nova_rt_configure_turns {
+    if nova_rt_has_containers || [[ "$NOVA_RT_TURNS" == tick ]]; then
+        return
+    fi
+    echo_summary "nova-rt: turning the scheduler's feature HRTICK_DL on"
+    sudo cp "$NOVA_RT_DIR/etc/systemd/nova-rt-turns.service" "$NOVA_RT_UNITS/"
+    sudo systemctl daemon-reload
+    if ! sudo systemctl enable --now nova-rt-turns; then
+        echo_summary "nova-rt: it cannot be turned on, so turns end at the tick;" \
+            "is the kernel locked down?"
+    fi
+}
+
 # DevStack goes on starting and stopping n-cpu, and writes its nova-cpu.conf.
 function nova_rt_replace_compute {
     local conf=${NOVA_CPU_CONF:-$NOVA_CONF}
@@ -111,6 +127,7 @@ function nova_rt_configure {
     if is_service_enabled n-cpu; then
         nova_rt_configure_compute
         nova_rt_configure_admission
+        nova_rt_configure_turns
         nova_rt_replace_compute
     fi
 }
@@ -137,6 +154,10 @@ function nova_rt_clean {
         sudo rm -f "$NOVA_RT_SYSCTL"
         # What it is after boot.
         sudo sysctl -q -w kernel.sched_rt_runtime_us=950000
+    fi
+    if [[ -f "$NOVA_RT_UNITS/nova-rt-turns.service" ]]; then
+        sudo systemctl disable --now nova-rt-turns
+        sudo rm -f "$NOVA_RT_UNITS/nova-rt-turns.service"
     fi
     sudo rm -f "$NOVA_RT_DROP_IN"
     sudo rmdir --ignore-fail-on-non-empty "$(dirname "$NOVA_RT_DROP_IN")" \

@@ -52,8 +52,10 @@ class Host:
         self._real = real
         self.conf = folder / 'nova.conf'
         self.paste = folder / 'api-paste.ini'
-        self.drop_in = (
-            folder / 'systemd/devstack@n-cpu.service.d/nova-rt.conf')
+        self.units = folder / 'systemd'
+        self.units.mkdir()
+        self.drop_in = self.units / 'devstack@n-cpu.service.d/nova-rt.conf'
+        self.turns = self.units / 'nova-rt-turns.service'
         self.sysctl = folder / 'sysctl.conf'
         self.conf.write_text(NOVA_CONF)
         self.paste.write_text(
@@ -88,7 +90,8 @@ class Host:
                 'REGION_NAME': 'RegionOne',
                 'NOVA_BIN_DIR': str(self.folder / 'bin'),
                 'NOVA_FILTERS': 'ComputeFilter',
-                'NOVA_RT_DROP_INS': str(self.folder / 'systemd'),
+                'NOVA_RT_UNITS': str(self.units),
+                'NOVA_RT_DIR': str(PLUGIN.parent),
                 'NOVA_RT_SYSCTL': str(self.sysctl), **more})
         return done.returncode, record.read_text().splitlines(), done.stderr
 
@@ -126,7 +129,8 @@ def test_only_a_host_of_containers_needs_their_driver(host, services, settings):
 
 @pytest.mark.parametrize(('name', 'sentence'), [
     ('NOVA_RT_VIRT_TYPE', 'set NOVA_RT_VIRT_TYPE to kvm, qemu or lxc.'),
-    ('NOVA_RT_ADMISSION', 'set NOVA_RT_ADMISSION to ledger or kernel.')])
+    ('NOVA_RT_ADMISSION', 'set NOVA_RT_ADMISSION to ledger or kernel.'),
+    ('NOVA_RT_TURNS', 'set NOVA_RT_TURNS to timer or tick.')])
 def test_a_setting_that_means_nothing_is_refused_before_anything_else(
         host, name, sentence):
     status, did, _ = host.run('stack', 'pre-install', **{name: 'xen'})
@@ -144,7 +148,7 @@ def test_another_distribution_is_refused_with_a_sentence(tmp_path):
 
 def test_nova_rt_is_installed_from_where_devstack_put_it(host):
     assert 'setup_develop /opt/stack/nova-rt' in host.run(
-        'stack', 'install')[1]
+        'stack', 'install', NOVA_RT_DIR='')[1]
 
 
 def test_nova_is_configured_as_on_the_stack_that_is_tested(host):
@@ -187,6 +191,29 @@ def test_the_kernels_limit_stays_where_the_kernel_admits(host, settings):
     _, did, _ = host.run('stack', 'post-config', **settings)
     assert not host.sysctl.exists()
     assert not [command for command in did if 'sysctl -q' in command]
+
+
+def test_a_timer_ends_turns_and_that_is_said(host):
+    _, did, _ = host.run('stack', 'post-config')
+    assert host.turns.read_text() == (
+        PLUGIN.parent / 'etc/systemd/nova-rt-turns.service').read_text()
+    assert did.index("echo_summary nova-rt: turning the scheduler's feature HRTICK_DL on") < (
+        did.index('sudo systemctl enable --now nova-rt-turns'))
+
+
+def test_a_kernel_that_is_locked_down_ends_turns_at_the_tick_and_that_is_said(host):
+    status, did, _ = host.run('stack', 'post-config', SYSTEMCTL_FAILS='enable')
+    assert status == 0
+    assert did[did.index('sudo systemctl enable --now nova-rt-turns') + 1] == (
+        'echo_summary nova-rt: it cannot be turned on, so turns end at the tick; '
+        'is the kernel locked down?')
+
+
+@pytest.mark.parametrize('settings', [CONTAINERS, {'NOVA_RT_TURNS': 'tick'}])
+def test_the_scheduler_stays_as_it_is_where_no_timer_is_to_end_turns(host, settings):
+    _, did, _ = host.run('stack', 'post-config', **settings)
+    assert not host.turns.exists()
+    assert not [command for command in did if 'nova-rt-turns' in command]
 
 
 def test_what_devstack_starts_is_of_the_kind_that_is_set(tmp_path):
@@ -268,6 +295,8 @@ def test_clean_takes_everything_back(host):
     assert not host.drop_in.parent.exists()
     assert not host.sysctl.exists()
     assert 'sudo sysctl -q -w kernel.sched_rt_runtime_us=950000' in did
+    assert not host.turns.exists()
+    assert 'sudo systemctl disable --now nova-rt-turns' in did
     assert host.paste.read_text() == before
     status, did, _ = host.run('clean')
     assert status == 0

@@ -4,13 +4,18 @@
 import configparser
 import importlib.metadata
 import pathlib
+import shlex
 import shutil
 import subprocess
 
 import pytest
 
+from nova_rt.virt.deadline import granularity
+
 UNITS = sorted(
     (pathlib.Path(__file__).parents[2] / 'etc/systemd').glob('nova-rt-*'))
+
+TURNS = UNITS[0].parent / 'nova-rt-turns.service'
 
 
 def parsed(path):
@@ -37,7 +42,7 @@ def test_systemd_finds_nothing_wrong_with_a_unit(unit, tmp_path):
 
 
 @pytest.mark.parametrize('unit', [
-    path for path in UNITS if path.suffix == '.service'],
+    path for path in UNITS if path.suffix == '.service' and path != TURNS],
     ids=lambda path: path.name)
 def test_a_unit_starts_a_command_of_ours_as_root(unit):
     service = parsed(unit)['Service']
@@ -45,6 +50,16 @@ def test_a_unit_starts_a_command_of_ours_as_root(unit):
         group='console_scripts') if each.dist.name == 'nova-rt'}
     assert service['ExecStart'].split()[0] in commands
     assert service['User'] == 'root'
+
+
+@pytest.mark.parametrize(('features', 'starts'), [
+    ('NO_HRTICK NO_HRTICK_DL LB_MIN', True), ('NO_HRTICK HRTICK_DL LB_MIN', False)])
+def test_what_others_have_turned_on_is_left_to_them(features, starts, tmp_path):
+    file = tmp_path / 'features'
+    file.write_text(features)
+    condition = parsed(TURNS)['Service']['ExecCondition'].replace(
+        str(granularity.FEATURES), str(file))
+    assert (subprocess.run(shlex.split(condition)).returncode == 0) == starts
 
 
 def test_both_compute_services_cannot_run_at_once():

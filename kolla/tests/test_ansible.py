@@ -21,6 +21,7 @@ BIN = pathlib.Path(sys.prefix) / 'bin'
 KOLLA_ANSIBLE = pathlib.Path(sys.prefix) / 'share/kolla-ansible/ansible'
 # Folders of what differs.
 KINDS = ('containers', 'machines')
+TURNS = 'etc/systemd/system/nova-rt-turns.service'
 PLAYBOOKS = ('nova-rt-prepare.yml', 'nova-rt-database.yml')
 
 
@@ -158,7 +159,8 @@ def test_a_host_for_virtual_machines_has_nova_rt_alone_admit_from_boot(root, tmp
     written = tmp_path / 'etc/sysctl.d/60-nova-rt.conf'
     assert [line for line in written.read_text().splitlines() if line[0] != '#'] == [
         'kernel.sched_rt_runtime_us = -1']
-    assert [*(tmp_path / 'etc').iterdir()] == [written.parent]
+    assert {path for path in (tmp_path / 'etc').rglob('*') if path.is_file()} == {
+        written, tmp_path / TURNS}
     _, again = play('nova-rt-prepare.yml', *machine, check=False)
     assert not any(task.get('changed') for task in again.values())
     done, _ = play('nova-rt-prepare.yml', *machine, '-e',
@@ -167,7 +169,19 @@ def test_a_host_for_virtual_machines_has_nova_rt_alone_admit_from_boot(root, tmp
     assert not written.exists()
 
 
-@pytest.mark.parametrize('wrong', ['nova_rt_host_kind=vm', 'nova_rt_host_admission=nobody'])
+def test_a_timer_ends_the_turns_of_vcpus_unless_the_tick_is_to(root, tmp_path):
+    machine = (*root, '-e', 'nova_rt_host_kind=machine')
+    play('nova-rt-prepare.yml', *machine, check=False)
+    assert (tmp_path / TURNS).read_text() == (
+        ROOT / 'etc/systemd/nova-rt-turns.service').read_text()
+    done, _ = play('nova-rt-prepare.yml', *machine, '-e', 'nova_rt_host_turns=tick',
+                   check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert not (tmp_path / TURNS).exists()
+
+
+@pytest.mark.parametrize('wrong', ['nova_rt_host_kind=vm', 'nova_rt_host_admission=nobody',
+                                   'nova_rt_host_turns=never'])
 def test_an_unknown_setting_is_refused(root, wrong):
     done, tasks = play('nova-rt-prepare.yml', *root, '-e', wrong)
     assert done.returncode != 0

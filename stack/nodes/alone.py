@@ -30,8 +30,9 @@ BARE = HERE / 'bare.py'
 PAPER = HERE / 'paper_task.py'
 UNTRUSTED = HERE / 'untrusted_task.py'
 MACHINES = HERE / 'machines_task.py'
-# What a task finds beside it: C programs of stack/image.
+# What a task finds beside it: C programs of stack/image, and a unit.
 PROGRAMS = ('attempts',)
+TURNS = HERE.parents[1] / 'etc/systemd/nova-rt-turns.service'
 
 
 class Alone(Machine):
@@ -47,7 +48,8 @@ class Alone(Machine):
     def write_share(self, folder: Path) -> None:
         """See base class; the task instead of a configuration."""
         share.write_programs(self.site, folder)
-        shutil.copy(BARE, folder)
+        for beside in (BARE, TURNS):
+            shutil.copy(beside, folder)
         (folder / 'task').write_text(self._task.read_text())
         (folder / 'task').chmod(0o755)
         build.build('busybox-hog', folder, self.site.processes.run)

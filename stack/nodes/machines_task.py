@@ -43,6 +43,7 @@ PATIENCE_S = 600
 TRACE = pathlib.Path('/sys/kernel/tracing')
 SWITCH = re.compile(r' (\d+)\.(\d{6}): sched_switch: .* prev_pid=(\d+) .* next_pid=(\d+) ')
 DISK = '/srv/node/spin.raw'
+TURNS = 'nova-rt-turns.service'
 _DOMAIN = """\
 <domain type='qemu'>
   <name>instance-{number:08x}</name>
@@ -105,8 +106,11 @@ def main() -> None:
     # Above every hog.
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
     windows = []
-    for is_exact in (False, True):
-        granularity.FEATURES.write_text(('' if is_exact else 'NO_') + granularity.WANTED)
+    # Stopping comes first: it must take back what starting has done.
+    shutil.copy(pathlib.Path(__file__).with_name(TURNS), '/run/systemd/system')
+    turns_end_by_a_timer('start')
+    for action in ('stop', 'start'):
+        turns_end_by_a_timer(action)
         for beside, policy in HOGS.items():
             ran = measured(node.threads(), policy)
             print('measured beside', beside, flush=True)
@@ -117,6 +121,11 @@ def main() -> None:
     print('\nRESULT', json.dumps({
         'kernel': platform.release(), 'tick_us': granularity.tick_us(),
         'window_us': round(SECONDS * 1_000_000), 'windows': windows}), flush=True)
+
+
+def turns_end_by_a_timer(action: str) -> None:
+    """Have the unit for it started or stopped by systemd."""
+    subprocess.run(('systemctl', action, TURNS), check=True)
 
 
 def wait_until_all_run(threads: Sequence[int]) -> None:

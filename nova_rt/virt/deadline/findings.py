@@ -76,8 +76,8 @@ def _turns() -> Finding:
     return finding.warning(
         'turns', f'the kernel ends a vCPU\'s turn at a tick, up to {granularity.tick_us()} µs '
         'late, and takes that off its next period',
-        f'write {granularity.WANTED} to {granularity.FEATURES} at every boot, '
-        'which a kernel that is locked down refuses')
+        f'enable nova-rt-turns.service, which writes {granularity.WANTED} to '
+        f'{granularity.FEATURES} and fails where the kernel is locked down')
 
 
 def _periods(scheduler: Scheduler) -> Iterator[Finding]:

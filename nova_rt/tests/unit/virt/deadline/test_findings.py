@@ -59,7 +59,8 @@ def test_a_kernel_that_ends_turns_at_a_tick_is_a_warning(
     row = examine(fake_scheduler.FakeScheduler(proc=unlimited))['turns']
     assert row.verdict == finding.WARNING
     assert 'up to 4000 µs late' in row.found
-    assert row.advice.startswith(f'write HRTICK_DL to {features} ')
+    assert row.advice.startswith(
+        f'enable nova-rt-turns.service, which writes HRTICK_DL to {features} ')
 
 
 @pytest.mark.parametrize(('name', 'value'), [('min', 1000), ('max', 100_000)])
