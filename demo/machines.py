@@ -18,6 +18,7 @@ from demo.shell import step
 from stack import admission
 from stack import hypervisor
 from stack import machines
+from stack import vcpus
 from stack.cloud import Cloud
 from stack.image import build
 from stack.rundir import RunDir
@@ -103,15 +104,15 @@ class MachineDemo(Demo):
                 raise DemoError(f'The kernel has {after.shares} for web.')
             self._must_hold([after, self._machine(operator, user, 'db')])
 
-    def _machine(self, operator: Client, user: Client, name: str) -> machines.Machine:
+    def _machine(self, operator: Client, user: Client, name: str) -> vcpus.Machine:
         shown: Any = operator.cloud.compute.get_server(user.server(name).id)
         try:
             return machines.machine(self._cloud.site, name, shown.instance_name)
         except FileNotFoundError:
             raise DemoError(f'No virtual machine of server {name} runs.') from None
 
-    def _must_hold(self, running: list[machines.Machine]) -> None:
-        measured = machines.measure(running, WINDOW)
+    def _must_hold(self, running: list[vcpus.Machine]) -> None:
+        measured = vcpus.measure(running, WINDOW)
         say(picture.comparison(running, measured))
         distance = picture.farthest(running, measured)
         if distance > TOLERANCE:

@@ -26,7 +26,7 @@ from nova_rt import reservation
 from nova_rt.virt.deadline import attributes
 from nova_rt.virt.deadline import scheduler
 from nova_rt.virt.deadline import threads
-from stack import machines
+from stack import vcpus
 
 # Of each of QEMU's other threads. The period is shorter than those of vCPUs, so that they
 # go first; the runtime is at least a tick, which may be what ends a turn.
@@ -134,15 +134,15 @@ class Machine:
         """
         self._apply(threads.wanted(self._threads, ledger.Holding(wanted, tuple(pcpus))))
 
-    def _apply(self, vcpus: Sequence[threads.Setting]) -> None:
+    def _apply(self, settings: Sequence[threads.Setting]) -> None:
         emulator = attributes.of_reservation(EMULATOR)
         threads.apply(self._scheduler, [
             *(threads.Setting(thread, frozenset({EMULATOR_PCPU}), emulator)
-              for thread in self._others), *vcpus])
+              for thread in self._others), *settings])
 
-    def scheduled(self, pcpus: Sequence[int]) -> machines.Machine:
+    def scheduled(self, pcpus: Sequence[int]) -> vcpus.Machine:
         """Return the vCPUs as the kernel schedules them, each on its pCPU."""
-        return machines.Machine(self.name, {}, dict(zip(pcpus, self._threads, strict=True)))
+        return vcpus.Machine(self.name, {}, dict(zip(pcpus, self._threads, strict=True)))
 
     def run(self, command: str) -> str:
         """Return what a command in the guest prints."""

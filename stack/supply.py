@@ -11,8 +11,8 @@ import time
 import numpy as np
 
 from nova_rt.model import supply as model
-from stack.machines import Machine
-from stack.machines import used
+from stack.vcpus import Machine
+from stack.vcpus import used
 
 SECOND_NS = 1_000_000_000
 SECOND_US = 1_000_000

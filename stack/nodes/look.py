@@ -54,7 +54,7 @@ class Measured:
     def _measure(self, spoken: dialect.Dialect, groups: dict[str, str],
                  seconds: float, beside: Sequence[str]) -> None:
         _above_all(spoken.tree)
-        with _running(beside):
+        with running(beside):
             before = {name: _used(spoken, group)
                       for name, group in groups.items()}
             time.sleep(seconds)
@@ -97,7 +97,7 @@ def _above_all(groups: tree.CgroupTree) -> None:
 
 
 @contextlib.contextmanager
-def _running(command: Sequence[str]) -> Iterator[None]:
+def running(command: Sequence[str]) -> Iterator[None]:
     """Run a command while the context lasts.
 
     :raises SystemExit: if it ended by itself: the measurement then proves nothing.

@@ -11,6 +11,7 @@ import shutil
 
 import nova_rt
 from stack import ini
+from stack import vcpus
 from stack.image import build
 from stack.nodes import pins
 from stack.service import Site
@@ -20,7 +21,9 @@ from stack.services import nova
 SOURCES = Path(nova_rt.__file__).parent
 # The tests of a kernel that holds reservations.
 CONFORMANCE = SOURCES / 'tests' / 'e2e' / 'test_kernel.py'
-LOOK = Path(__file__).parent / 'look.py'
+# Programs that look at what runs on the node.
+LOOKS = (Path(__file__).parent / 'look.py', Path(__file__).parent / 'look_at_machines.py',
+         Path(vcpus.__file__))
 SCRIPT = """\
 #!/usr/bin/python3
 import sys
@@ -45,7 +48,8 @@ def write_programs(site: Site, folder: Path) -> None:
     """Write nova-rt, what looks at the kernel, and a hog."""
     folder.mkdir()
     _write_nova_rt(site, folder / 'site')
-    shutil.copy(LOOK, folder)
+    for program in LOOKS:
+        shutil.copy(program, folder)
     (folder / 'conformance').mkdir()
     shutil.copy(CONFORMANCE, folder / 'conformance')
     # Nodes are prepared at the same time.

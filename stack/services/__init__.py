@@ -78,11 +78,12 @@ def chosen(more: Iterable[str], compute: bool = True,
 
     :param more: additions, by their names in MORE.
     :param compute: whether this machine is a compute node.
-    :param machines: whether it is one for virtual machines.
+    :param machines: whether servers are virtual machines.
     :param two_hosts: whether it is two of them.
     """
-    parts = (*CONTROL, *(COMPUTE if compute else ()),
-             *((AdmissionOff, MachineImage, MachineCompute) if machines else ()),
+    parts = (*CONTROL, *((MachineImage,) if machines else ()),
+             *(COMPUTE if compute else ()),
+             *((AdmissionOff, MachineCompute) if machines and compute else ()),
              *((SecondNamespace, SecondLibvirt, SecondCompute) if two_hosts else ()),
              *(part for name in more for part in MORE[name]))
     return list({part.name: part for part in parts}.values())

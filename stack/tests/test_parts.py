@@ -57,12 +57,13 @@ def test_the_only_host_has_all_pcpus(tmp_path):
 @pytest.mark.parametrize('more', [
     (), ('mano',), ('network',), ('mano', 'network')])
 @pytest.mark.parametrize('count', [0, 2])
+@pytest.mark.parametrize('virt_type', ['lxc', 'qemu'])
 def test_whatever_is_chosen_each_part_finds_those_that_it_needs(
-        tmp_path, more, count):
+        tmp_path, more, count, virt_type):
     directory = rundir.RunDir(tmp_path / 'run')
     directory.create()
-    site = service.Site(directory, more=more, nodes=count)
-    parts = [part(site) for part in services.chosen(more, not count)]
+    site = service.Site(directory, more=more, nodes=count, virt_type=virt_type)
+    parts = [part(site) for part in services.chosen(more, not count, site.runs_machines)]
     if count:
         parts += nodes.services(site)
     names = [part.name for part in parts]

@@ -9,6 +9,7 @@ import openstack
 from nova_rt.tests.e2e import driver
 from stack import cloud as stack_cloud
 from stack import machines
+from stack import vcpus
 from stack.image import build
 from stack.service import Site
 from stack.services import hosts
@@ -28,7 +29,7 @@ class MachineUser(driver.User):
         super().__init__(cloud, operator, names)
         self._site = site
 
-    def machine(self, server: str) -> machines.Machine:
+    def machine(self, server: str) -> vcpus.Machine:
         """Return a server's virtual machine as the kernel has it.
 
         :raises FileNotFoundError: if none runs.

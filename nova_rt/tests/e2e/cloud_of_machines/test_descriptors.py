@@ -7,7 +7,7 @@ import pytest
 
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e.cloud_of_machines import test_shares
-from stack import machines
+from stack import vcpus
 from tacker_rt.tests.e2e import client
 from tacker_rt.tests.e2e import heat
 from tacker_rt.tests.e2e import vnf
@@ -35,7 +35,7 @@ def gets_its_shares(user, server, share):
     machine = user.machine(server)
     assert list(machine.shares.values()) == [share, share]
     driver.assert_get(
-        machines.measure, machine, test_shares.WINDOW_S, test_shares.TOLERANCE)
+        vcpus.measure, machine, test_shares.WINDOW_S, test_shares.TOLERANCE)
 
 
 def test_hints_of_a_template_are_what_the_vcpus_get(user, command, flavor):

@@ -7,8 +7,8 @@ from demo import outside
 from demo import picture
 from nova_rt.tests.e2e import driver
 from nova_rt.virt.deadline import granularity
-from stack import machines
 from stack import supply
+from stack import vcpus
 
 WINDOW_S = 10.0
 PERIOD_US = 200_000
@@ -26,7 +26,7 @@ def running(user, flavors):
 def test_every_vcpu_gets_what_its_flavor_or_hint_reserves(running):
     assert [set(machine.shares.values()) for machine in running] == [{0.2}, {0.25}]
     for machine in running:
-        driver.assert_get(machines.measure, machine, WINDOW_S, TOLERANCE)
+        driver.assert_get(vcpus.measure, machine, WINDOW_S, TOLERANCE)
 
 
 @pytest.mark.parametrize(('policy', 'priority'), [('other', '0'), ('fifo', '50')])

@@ -17,6 +17,7 @@ from nova_rt.tests.e2e.cloud_of_machines import machine_user
 from stack import cloud as stack_cloud
 from stack import guests
 from stack import machines
+from stack import vcpus
 from stack.services import hosts
 from stack.services import libvirt
 
@@ -82,14 +83,14 @@ class Hosts:
         return next(self._operator.compute.services(
             binary='nova-compute', host=hosts.name(number)))
 
-    def machine(self, server: str, number: int) -> machines.Machine:
+    def machine(self, server: str, number: int) -> vcpus.Machine:
         """Return a server's virtual machine on a host.
 
         :raises FileNotFoundError: if none runs there
         """
         return self.sight(server, number)()
 
-    def sight(self, server: str, number: int) -> Callable[[], machines.Machine]:
+    def sight(self, server: str, number: int) -> Callable[[], vcpus.Machine]:
         """Return what looks at it again and again, without asking Nova."""
         shown = self._operator.compute.get_server(server)
         return functools.partial(

@@ -13,6 +13,7 @@ from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e.cloud_of_machines import test_shares
 from stack import machines
+from stack import vcpus
 
 SHARE = 0.2
 # What a vCPU that has not run yet can have used.
@@ -33,7 +34,7 @@ def test_there_and_back_again_it_has_its_reservation_and_its_disk(hosts, server)
         number = 3 - number
         assert hosts.migrate_live(server) == 'completed'
         hosts.assert_only_on(number, server, SHARE)
-    driver.assert_get(machines.measure, hosts.machine(server, number),
+    driver.assert_get(vcpus.measure, hosts.machine(server, number),
                       test_shares.WINDOW_S, test_shares.TOLERANCE)
 
 
@@ -113,7 +114,7 @@ def watching_first_runs(look):
     runs = []
 
     def note(machine):
-        used_ns = [used for _, used in machines.used(machine).values()]
+        used_ns = [used for _, used in vcpus.used(machine).values()]
         if max(used_ns, default=0) > RUNS_NS:
             runs.append({*look().shares.values()})
 
