@@ -20,6 +20,7 @@ from bench import model
 from bench import placement
 from bench import report
 from bench import scheduler
+from bench import scrape
 from bench import spawn
 from bench import translation
 from bench import vcpu_threads
@@ -76,7 +77,7 @@ def _shown(without_stack: bool) -> Iterator[measure.Measurement]:
     print(report.HEADER)
     added = measure.Spread(0, 0, 0)
     for part in (placement, acceptance, model, translation, host_filter, scheduler,
-                 vcpu_threads, claim):
+                 vcpu_threads, scrape, claim):
         began = time.monotonic()
         for measurement in part.measurements():
             print(report.line(measurement), flush=True)

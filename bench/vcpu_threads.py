@@ -28,14 +28,14 @@ US = 1e6
 FIRST = reservation.Reservation(1_000, 100_000, VCPUS)
 SECOND = reservation.Reservation(2_000, 200_000, VCPUS)
 
-_SLEEPERS = f"""
-import pathlib, threading, time
+_SLEEPERS = """
+import pathlib, sys, threading, time
 
 threads = [threading.Thread(target=time.sleep, args=(1000,), daemon=True)
-           for _ in range({VCPUS})]
+           for _ in range(int(sys.argv[1]))]
 for number, thread in enumerate(threads):
     thread.start()
-    pathlib.Path(f'/proc/self/task/{{thread.native_id}}/comm').write_text(f'CPU {{number}}/KVM')
+    pathlib.Path(f'/proc/self/task/{thread.native_id}/comm').write_text(f'CPU {number}/KVM')
 print(*[thread.native_id for thread in threads], flush=True)
 time.sleep(1000)
 """
@@ -57,7 +57,7 @@ def measurements() -> Iterator[measure.Measurement]:
     """
     if os.geteuid():
         return
-    with rt_sysctl.admission_off(), _sleeping() as threads:
+    with rt_sysctl.admission_off(), sleeping(VCPUS) as threads:
         host = machine_host.MachineHost(
             _FoldedScheduler(), shares.HostShares.empty((0,) * VCPUS), lambda number: threads)
         seconds = []
@@ -74,10 +74,10 @@ def measurements() -> Iterator[measure.Measurement]:
 
 
 @contextlib.contextmanager
-def _sleeping() -> Iterator[list[int]]:
-    """Yield the ids of as many threads as there are vCPUs, in a process of their own."""
-    process = subprocess.Popen((sys.executable, '-c', _SLEEPERS), stdout=subprocess.PIPE,
-                               text=True)
+def sleeping(count: int) -> Iterator[list[int]]:
+    """Yield the ids of so many threads, named as those of vCPUs, in a process of their own."""
+    process = subprocess.Popen((sys.executable, '-c', _SLEEPERS, str(count)),
+                               stdout=subprocess.PIPE, text=True)
     try:
         if process.stdout is None:
             raise RuntimeError('The threads have no output.')

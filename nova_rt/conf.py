@@ -37,6 +37,21 @@ nova-rt-compute.
 """),
 ]
 
+EXPORTER_OPTS = [
+    cfg.HostAddressOpt(
+        'metrics_address', default='127.0.0.1',
+        help="""
+The address at which nova-rt-exporter listens. Whoever reaches it sees the uuids
+and projects of the servers on this host: choose one of the network on which
+Prometheus is. Read by nova-rt-exporter.
+"""),
+    cfg.PortOpt(
+        'metrics_port', default=9942,
+        help="""
+The port at which nova-rt-exporter listens. Read by nova-rt-exporter.
+"""),
+]
+
 COMMON_OPTS = [
     cfg.FloatOpt(
         'cap', default=0.95, min=0.01, max=1.0,
@@ -65,7 +80,7 @@ by nova-scheduler.
 """),
 ]
 
-OPTS = COMMON_OPTS + COMPUTE_OPTS + SCHEDULER_OPTS
+OPTS = COMMON_OPTS + COMPUTE_OPTS + SCHEDULER_OPTS + EXPORTER_OPTS
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

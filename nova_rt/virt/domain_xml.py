@@ -110,13 +110,15 @@ def holding_in(xml: str) -> ledger.Holding | None:
     :raises ValueError: if the metadata are there but not valid
     """
     element = etree.fromstring(xml).find(f'metadata/{_TAG}')
-    if element is None:
-        return None
-    pcpus = ledger.from_mask(element.get('pcpus', ''))
-    return ledger.Holding(
-        reservation.Reservation(int(element.get('runtime_us', '')),
-                                int(element.get('period_us', '')), len(pcpus)),
-        pcpus)
+    return None if element is None else _holding_of(element)
+
+
+def holding_of(metadata: str) -> ledger.Holding:
+    """Return what the metadata alone say, as libvirt's metadata() returns them.
+
+    :raises ValueError: if they are not valid
+    """
+    return _holding_of(etree.fromstring(metadata))
 
 
 def highest_priority_in(xml: str) -> int | None:
@@ -181,6 +183,14 @@ def _describe(domain: etree._Element, holding: ledger.Holding) -> None:
     etree.SubElement(
         _child(domain, 'metadata'), _TAG, nsmap={PREFIX: NAMESPACE},
         **_attributes(holding))
+
+
+def _holding_of(element: etree._Element) -> ledger.Holding:
+    pcpus = ledger.from_mask(element.get('pcpus', ''))
+    return ledger.Holding(
+        reservation.Reservation(int(element.get('runtime_us', '')),
+                                int(element.get('period_us', '')), len(pcpus)),
+        pcpus)
 
 
 def _attributes(holding: ledger.Holding) -> dict[str, str]:

@@ -13,12 +13,14 @@ from nova_rt import drifts
 from nova_rt import errors
 from nova_rt import ledger
 from nova_rt import shares
+from nova_rt import usage
 from nova_rt.virt import container_groups
 from nova_rt.virt import user_namespaces
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import errors as cgroup_errors
 from nova_rt.virt.cgroup import hierarchy
 from nova_rt.virt.cgroup import survey
+from nova_rt.virt.cgroup import usage as cgroup_usage
 from nova_rt.virt.cgroup.dialect import Dialect
 
 LOG = logging.getLogger(__name__)
@@ -82,6 +84,15 @@ class Host(abc.ABC):
         """
 
     @abc.abstractmethod
+    def usages(self, running: Mapping[str, tuple[int, ledger.Holding]],
+               ) -> usage.ByServer:
+        """Return what the kernel has given to servers, by server and pCPU.
+
+        :param running: by server, libvirt's id of its domain, and its holding; one that
+            cannot be read is left out
+        """
+
+    @abc.abstractmethod
     def group_of(self, number: int) -> str | None:
         """Return a running server's control group, None if that is not needed."""
 
@@ -110,6 +121,7 @@ class ReservationHost(Host):
         self._tops = tops
         self._dialect = dialect
         self._hierarchy = hierarchy.Hierarchy(dialect) if dialect else None
+        self._reader = cgroup_usage.Reader(dialect) if dialect else None
 
     @property
     def dialect(self) -> str:
@@ -236,6 +248,22 @@ class ReservationHost(Host):
                   for server, pid in running.items()}
         return survey.survey(self._dialect, self._tops, {
             server: group for server, group in groups.items() if group})
+
+    def usages(self, running: Mapping[str, tuple[int, ledger.Holding]],
+               ) -> usage.ByServer:
+        """See base class; only the pCPUs that a container may run on are counted."""
+        if self._reader is None:
+            return {}
+        got = {}
+        for server, (pid, holding) in running.items():
+            group = self.group_of(pid)
+            try:
+                if group is not None:
+                    by_pcpu = self._reader.read(group)
+                    got[server] = {pcpu: by_pcpu[pcpu] for pcpu in holding.pcpus}
+            except cgroup_errors.CgroupError as exc:
+                LOG.debug('What server %s has got is not known: %s', server, exc)
+        return got
 
     def _budget(self, holding: ledger.Holding) -> budget.Budget:
         count = len(self.empty.capacity)

@@ -15,11 +15,13 @@ from nova_rt import drifts
 from nova_rt import kinds
 from nova_rt import ledger
 from nova_rt import shares
+from nova_rt import usage
 from nova_rt.virt import host
 from nova_rt.virt.deadline import admission
 from nova_rt.virt.deadline import attributes
 from nova_rt.virt.deadline import errors
 from nova_rt.virt.deadline import threads
+from nova_rt.virt.deadline import usage as deadline_usage
 from nova_rt.virt.deadline.scheduler import Scheduler
 
 LOG = logging.getLogger(__name__)
@@ -59,6 +61,8 @@ class MachineHost(host.Host):
         # By domain, the threads that were set last. Only read: an id may be another
         # domain's by now.
         self._set: dict[int, Sequence[int]] = {}
+        # By domain, the threads of its vCPUs when they were counted last.
+        self._counted: dict[int, Sequence[int]] = {}
 
     @property
     def dialect(self) -> str:
@@ -174,6 +178,25 @@ class MachineHost(host.Host):
             except errors.DeadlineError as exc:
                 LOG.warning('What server %s has is not known: %s', server, exc)
         return drifts.Kernel(held, kind=kinds.Kind.MACHINE)
+
+    def usages(self, running: Mapping[str, tuple[int, ledger.Holding]],
+               ) -> usage.ByServer:
+        """See base class; QEMU is asked once, as the threads of vCPUs stay."""
+        self._counted = {number: self._counted[number] for number, _ in running.values()
+                         if number in self._counted}
+        got = {}
+        for server, (number, holding) in running.items():
+            try:
+                got[server] = self._usage(number, holding)
+            except (ProcessLookupError, errors.DeadlineError) as exc:
+                LOG.debug('What server %s has got is not known: %s', server, exc)
+        return got
+
+    def _usage(self, number: int, holding: ledger.Holding) -> Mapping[int, usage.Usage]:
+        with contextlib.suppress(KeyError, ProcessLookupError):
+            return deadline_usage.of_threads(self._scheduler, self._counted[number], holding)
+        self._counted[number] = self._threads_of(number)
+        return deadline_usage.of_threads(self._scheduler, self._counted[number], holding)
 
     def _held(self, number: int) -> list[int]:
         held = [0] * len(self.empty.capacity)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Prometheus is told of containers agrees with the kernel."""
+
+import json
+import shutil
+
+import pytest
+
+from nova_rt.tests.e2e import driver
+from nova_rt.tests.e2e import exporter
+from stack import kernel as stack_kernel
+
+TOLERANCE = 0.001  # of a pCPU
+WINDOW_S = 10.0
+DASHBOARD = exporter.ETC / 'grafana/nova-rt.json'
+
+
+@pytest.fixture
+def exported(stack, tmp_path):
+    """The exporter, which runs."""
+    with exporter.running(stack, tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def server(user, flavors):
+    """A container with 30% of a pCPU, all of which it uses."""
+    return user.boot(flavors(30_000, 100_000), 'busybox-hog')
+
+
+def test_what_is_told_is_what_the_kernel_does(exported, user, server):
+    container = user.container(server.id)
+    (pcpu, share), = container.shares.items()
+    name = 'nova_rt_server_used_seconds_total', server.id, str(pcpu)
+    before = exported.scrape()
+    measured = stack_kernel.measure([container], WINDOW_S)[container.server][pcpu]
+    after = exported.scrape()
+    told = after.rate(before, *name)
+    print(f'told {told:.4f}, measured {measured:.4f}')
+    assert told == pytest.approx(measured, abs=TOLERANCE)
+    for kind in ('reserved', 'enforced'):
+        assert after.samples[f'nova_rt_server_{kind}_ratio', server.id, str(pcpu)] == (
+            pytest.approx(share, abs=TOLERANCE))
+    assert after.samples['nova_rt_server_info', server.id, user.cloud.current_project_id] == 1
+    assert after.samples['nova_rt_pcpu_reserved_ratio', str(pcpu)] == pytest.approx(
+        share, abs=TOLERANCE)
+
+
+def test_what_has_ended_is_told_no_more(exported, user, server):
+    told = ('nova_rt_server_info', server.id, user.cloud.current_project_id)
+    assert told in exported.scrape().samples
+    user.delete(server.id)
+    assert told not in exported.scrape().samples
+
+
+def test_the_dashboard_shows_it_and_no_alert_is_raised(exported, server, tmp_path):
+    if shutil.which('prometheus') is None:
+        pytest.skip('There is no prometheus.')
+    panels = json.loads(DASHBOARD.read_text())['panels']
+    with exporter.prometheus(exported, tmp_path) as prometheus:
+        driver.until(lambda: prometheus.query(
+            'rate(nova_rt_server_used_seconds_total[5s]) > 0.2'), 'two scrapes have passed')
+        for panel in panels:
+            for target in panel['targets']:
+                query = target['expr'].replace('$host', '.*').replace(
+                    '$__rate_interval', '5s')
+                # Counted by our kernel alone.
+                assert prometheus.query(query) or 'throttled' in query or (
+                    'waiting' in query), panel['title']
+        assert prometheus.query('ALERTS') == []

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the vCPUs of a virtual machine have got.
+
+The kernel counts for each thread how long it ran and how long it was ready but did not run
+(``/proc/PID/schedstat``, sched_info_arrive() in kernel/sched/stats.h), be it for want of
+budget or because of another vCPU with an earlier deadline. It does not count throttling.
+"""
+
+from collections.abc import Sequence
+
+from nova_rt import ledger
+from nova_rt import usage
+from nova_rt.virt.deadline import errors
+from nova_rt.virt.deadline import threads
+from nova_rt.virt.deadline.scheduler import Scheduler
+
+
+def of_threads(scheduler: Scheduler, vcpus: Sequence[int],
+               holding: ledger.Holding) -> dict[int, usage.Usage]:
+    """Return what the threads of vCPUs have got, by the pCPU that each is to run on.
+
+    :raises DeadlineError: if there are more or fewer threads than pCPUs
+    :raises ProcessLookupError: if one has ended
+    """
+    return {min(setting.pcpus): _of_thread(scheduler, setting)
+            for setting in threads.wanted(vcpus, holding)}
+
+
+def _of_thread(scheduler: Scheduler, setting: threads.Setting) -> usage.Usage:
+    in_place = scheduler.affinity(setting.thread) == setting.pcpus
+    try:
+        text = (scheduler.proc / str(setting.thread) / 'schedstat').read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        raise errors.ended(setting.thread) from None
+    used_ns, waited_ns, _ = map(int, text.split())
+    return usage.Usage(
+        scheduler.read(setting.thread).bandwidth if in_place else 0,
+        used_ns // 1_000, waited_ns // 1_000)
