@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 
 from nova import context as nova_context
@@ -19,6 +20,7 @@ from nova_rt import allocations
 from nova_rt import kinds
 from nova_rt import shortfalls
 from nova_rt.explain import nova_filters
+from nova_rt.explain import quotas
 from nova_rt.filters import host_view
 from nova_rt.filters import server_kind
 from nova_rt.instance import flavors
@@ -30,10 +32,14 @@ _TRAIT = 'trait:'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Question:
-    """A request, and what decides where it may go."""
+    """A request, and what decides where it may go.
+
+    :ivar quotas: of the caller, for a server that there is not yet
+    """
 
     request: shortfalls.Request
     filters: nova_filters.Filters
+    quotas: Sequence[quotas.Quota] = ()
 
     def hosts(self, context: nova_context.RequestContext) -> Iterator[shortfalls.Host]:
         """Yield all compute nodes of all cells that answer, by name."""
@@ -95,7 +101,7 @@ def of_flavor(context: nova_context.RequestContext, flavor: objects.Flavor,
         shortfalls.Request(
             flavors.reservation_of(whole), utils.resources_from_flavor_and_bfv(whole, False),
             kind=kinds.chosen(flavor.extra_specs, {}), traits=_traits(flavor)),
-        nova_filters.Filters(context, spec))
+        nova_filters.Filters(context, spec), quotas.of(context, flavor))
 
 
 def _as_stored(hints: Mapping[str, object]) -> dict[str, list[str]]:

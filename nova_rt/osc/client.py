@@ -54,8 +54,11 @@ class Client:
                 return
 
     def post(self, path: str, body: Mapping[str, object]) -> Json:
-        """Return the answer to a body."""
-        return self._ask('POST', path, json=body)
+        """Return the answer to a body.
+
+        The newest version is asked for unless the user has named one.
+        """
+        return self._ask('POST', path, json=body, microversion=self._named or 'latest')
 
     def patch(self, path: str, body: Mapping[str, object], since: str) -> Json:
         """Return the answer to a change.

@@ -65,12 +65,14 @@ class Capacity(command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace,
                     ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        """Return a row for each host, and one for all."""
+        """Return a row for each host, one for all, and one for each quota below that."""
         answer: Json = client.of(self.app.client_manager).post(
             '/capacity', _new_server(parsed_args))
         return ('host', 'servers', 'limit'), [
             *((host['host'], host['servers'], host['limit']) for host in answer['hosts']),
-            ('', answer['total'], 'All hosts together.')]
+            ('', answer['total'], 'All hosts together.'),
+            *(('', each['servers'], f'quota: {each["sentence"]}')
+              for each in answer.get('quotas', ()) if each['servers'] < answer['total'])]
 
 
 def _add_hints(parser: argparse.ArgumentParser) -> None:
@@ -86,6 +88,11 @@ def _new_server(parsed_args: argparse.Namespace) -> Json:
 def _reasons(answer: Json) -> Iterator[tuple[str, ...]]:
     if answer['fault']:
         yield '', 'fault', '', '', '', answer['fault']
+    # Before version 1.2 the API did not tell.
+    for each in answer.get('quotas', ()):
+        if not each['servers']:
+            yield ('', 'quota', str(each['needed']), str(each['left']),
+                   str(each['needed'] - each['left']), each['sentence'])
     for host in answer['hosts']:
         for each in host['shortfalls']:
             yield (host['host'], each['what'], each['needed'], each['left'],

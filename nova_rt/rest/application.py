@@ -76,7 +76,7 @@ class Application:
             raise errors.ForbiddenError(
                 f'Your roles do not allow {endpoint.rule} in this scope.')
         call = endpoints.Call(
-            context, self._policy, named, validation.query_of(request, endpoint.query),
+            version, context, self._policy, named, validation.query_of(request, endpoint.query),
             validation.body_of(request, endpoint.body))
         try:
             return endpoint.handle(call)

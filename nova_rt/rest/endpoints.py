@@ -21,6 +21,7 @@ Json = dict[str, Any]
 class Call:
     """A request that is allowed and well-formed.
 
+    :ivar version: of the API
     :ivar context: the caller's
     :ivar policy: the rules in force
     :ivar named: what the path names
@@ -28,6 +29,7 @@ class Call:
     :ivar body: the decoded body; empty without one
     """
 
+    version: str
     context: nova_context.RequestContext
     policy: policies.Policy
     named: Mapping[str, str]

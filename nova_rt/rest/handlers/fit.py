@@ -11,6 +11,7 @@ from nova_rt import shortfalls
 from nova_rt import wording
 from nova_rt.explain import collect
 from nova_rt.rest import errors
+from nova_rt.rest import microversions
 from nova_rt.rest.endpoints import Call
 from nova_rt.rest.endpoints import Json
 from nova_rt.rest.handlers import common
@@ -24,7 +25,8 @@ def explain(call: Call) -> Json:
     return {
         'reservation': common.of_reservation(request.wanted), 'fault': request.fault,
         'hosts': [_host(host.name, shortfalls.of_host(host, request))
-                  for host in question.hosts(call.admin)]}
+                  for host in question.hosts(call.admin)],
+        **_quotas(call, question)}
 
 
 def capacity(call: Call) -> Json:
@@ -44,7 +46,8 @@ def capacity(call: Call) -> Json:
         'reservation': common.of_reservation(request.wanted),
         'total': sum(count for _, count, _ in rooms),
         'hosts': [{'host': host, 'servers': count, 'limit': limit}
-                  for host, count, limit in rooms]}
+                  for host, count, limit in rooms],
+        **_quotas(call, question)}
 
 
 def _question(call: Call) -> collect.Question:
@@ -75,6 +78,16 @@ def _flavor(call: Call) -> objects.Flavor:
         raise errors.NotFoundError(
             f'There is no flavor {wording.shown(name)}: give an id or name that '
             '"openstack flavor list --all" shows.') from None
+
+
+def _quotas(call: Call, question: collect.Question) -> Json:
+    """Return what quotas leave; they came with version 1.2."""
+    if not microversions.has(call.version, '1.2'):
+        return {}
+    return {'quotas': [{
+        'owner': each.owner, 'resource': each.resource, 'needed': each.needed,
+        'left': each.left, 'servers': each.servers, 'sentence': str(each)}
+        for each in question.quotas]}
 
 
 def _host(name: str, missing: list[shortfalls.Shortfall]) -> Json:

@@ -118,6 +118,20 @@ class TestCommands(CommandsCase):
         self.assertEqual([('host1', 3), ('host2', 5), ('', 8)], [
             (row['host'], row['servers']) for row in rows])
 
+    def test_a_quota_is_told_before_any_host(self):
+        # batch, of the same project, has 1 vCPU.
+        self.flags(cores=2, group='quota')
+        rows = self.told('why', '--flavor', self.flavor)
+        self.assertEqual(('', 'quota', '2', '1', '1',
+                          'The project may have 2 vCPUs, and has 1.'), tuple(
+            rows[0][name] for name in ('host', 'what', 'needed', 'left', 'missing', 'why')))
+        rows = self.told('capacity', '--flavor', self.flavor)
+        self.assertEqual(('', 0, 'quota: The project may have 2 vCPUs, and has 1.'), tuple(
+            rows[-1][name] for name in ('host', 'servers', 'limit')))
+        # An older version does not tell, and the client does not mind.
+        rows = self.told('why', '--flavor', self.flavor, version='1.0')
+        self.assertEqual({'The server fits now.'}, {row['why'] for row in rows})
+
     def test_another_reservation_is_set_while_a_server_runs(self):
         server = self.told('server', 'set', self.db['id'], '--runtime-us', '60000')
         self.assertEqual((60000, 100000, 0.6, 'host1'), tuple(
@@ -149,7 +163,7 @@ class TestCommands(CommandsCase):
         self.assert_refused(
             'There is no server 12345678-1234-4234-8234-123456789012',
             'why', '12345678-1234-4234-8234-123456789012')
-        self.assert_refused('There is no such version: ask for 1.0 to 1.1',
+        self.assert_refused('There is no such version: ask for 1.0 to 1.2',
                             'host', 'list', version='1.99')
         self.assert_refused('--os-rt-api-version 0.9 is not known here',
                             'host', 'list', version='0.9')

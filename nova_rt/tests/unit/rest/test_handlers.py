@@ -7,6 +7,7 @@ import pytest
 
 from nova_rt.rest import endpoints
 from nova_rt.rest import errors
+from nova_rt.rest import microversions
 from nova_rt.rest.handlers import servers
 
 
@@ -14,7 +15,8 @@ from nova_rt.rest.handlers import servers
 def test_who_does_not_see_all_projects_sees_none_but_the_own(own, asked):
     policy = mock.Mock(**{'allows.return_value': False})
     call = endpoints.Call(
-        mock.Mock(project_id=own), policy, {}, {'limit': 1, 'project_id': asked}, {})
+        microversions.VERSIONS[-1], mock.Mock(project_id=own), policy, {},
+        {'limit': 1, 'project_id': asked}, {})
     with mock.patch('nova_rt.view.servers.page') as page, pytest.raises(
             errors.ForbiddenError, match='your own project only'):
         servers.list_servers(call)

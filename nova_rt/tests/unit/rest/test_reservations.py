@@ -12,6 +12,7 @@ from nova_rt import reservation
 from nova_rt.instance import hint_update
 from nova_rt.rest import endpoints
 from nova_rt.rest import errors
+from nova_rt.rest import microversions
 from nova_rt.rest import policies
 from nova_rt.rest.handlers import reservations
 
@@ -49,7 +50,7 @@ def flavor(monkeypatch):
 def ask(allowed, **body):
     policy = mock.Mock(allows=lambda context, rule, project=None: rule in allowed)
     return reservations.change(endpoints.Call(
-        mock.Mock(), policy, {'server': UUID}, {}, body))
+        microversions.VERSIONS[-1], mock.Mock(), policy, {'server': UUID}, {}, body))
 
 
 @pytest.mark.parametrize('body', [

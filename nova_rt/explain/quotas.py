@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Nova's quotas leave to a project and to its user for servers of a flavor.
+
+nova-api refuses a server over them before any host is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+from typing import Any
+
+from nova import context as nova_context
+from nova import objects
+from nova import quota
+
+_UNITS = {'instances': 'servers', 'cores': 'vCPUs', 'ram': 'MiB of RAM'}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Quota:
+    """One that is not unlimited; as a string, a sentence.
+
+    :ivar owner: ``project`` or ``user``
+    :ivar resource: Nova's name of it: instances, cores or ram
+    :ivar needed: by one server
+    """
+
+    owner: str
+    resource: str
+    limit: int
+    used: int
+    needed: int
+
+    @property
+    def left(self) -> int:
+        """How much of the resource is left; a quota may have been lowered below its use."""
+        return max(0, self.limit - self.used)
+
+    @property
+    def servers(self) -> int:
+        """How many more servers it lets run."""
+        return self.left // self.needed
+
+    def __str__(self) -> str:
+        """Say how much there may be and is."""
+        return (f'The {self.owner} may have {self.limit} {_UNITS[self.resource]}, and has '
+                f'{self.used}.')
+
+
+def of(context: nova_context.RequestContext, flavor: objects.Flavor) -> list[Quota]:
+    """Return the quotas that a server of this flavor counts for, those of the caller.
+
+    With Nova's unified limits, these are the limits that Keystone has of servers, VCPU and
+    MEMORY_MB; Nova's driver for them shows no others.
+    """
+    needed = {'instances': 1, 'cores': flavor.vcpus, 'ram': flavor.memory_mb}
+    found = list(_limited('project', quota.QUOTAS.get_project_quotas(
+        context, context.project_id), needed))
+    if context.user_id:
+        of_project = {each.resource: each.limit for each in found}
+        # A user without a quota of their own has the project's, which is told already.
+        found += [each for each in _limited('user', quota.QUOTAS.get_user_quotas(
+                      context, context.project_id, context.user_id), needed)
+                  if each.limit != of_project.get(each.resource)]
+    return found
+
+
+def _limited(owner: str, quotas: Mapping[str, Mapping[str, Any]],
+             needed: Mapping[str, int]) -> Iterator[Quota]:
+    for resource, amount in needed.items():
+        limit = quotas[resource]['limit']
+        if amount and limit >= 0:
+            yield Quota(owner, resource, limit, quotas[resource]['in_use'], amount)

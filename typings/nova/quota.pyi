@@ -1,0 +1,12 @@
+from collections.abc import Mapping
+from typing import Any
+
+from nova.context import RequestContext
+
+class QuotaEngine:
+    def get_project_quotas(self, context: RequestContext, project_id: str | None,
+                           ) -> Mapping[str, Mapping[str, Any]]: ...
+    def get_user_quotas(self, context: RequestContext, project_id: str | None,
+                        user_id: str) -> Mapping[str, Mapping[str, Any]]: ...
+
+QUOTAS: QuotaEngine
