@@ -30,6 +30,7 @@ class Request:
     :ivar kind: of server, and why; None if any kind will do
     :ivar traits: of Placement, that flavor and image ask for: ``required`` or
         ``forbidden``, by name
+    :ivar count: of such servers, that were asked for together, none of which has a host
     """
 
     wanted: reservation.Reservation | None
@@ -37,6 +38,7 @@ class Request:
     fault: str = ''
     kind: kinds.Choice | None = None
     traits: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    count: int = 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class Shortfall:
     """One reason why a server does not fit a host, or that it does.
 
     :ivar what: ``pCPU 3``, a resource class, ``trait``, ``zone``, ``aggregate``, ``filter``,
-        ``kind``, ``nearest`` for what would fit instead, or empty for the whole host
+        ``kind``, ``nearest`` for what would fit instead, or empty for the whole host;
+        ``together`` for all hosts
     """
 
     host: str
@@ -80,7 +83,9 @@ class Shortfall:
 
 
 def explain(hosts: Iterable[Host], request: Request) -> Iterator[Shortfall]:
-    """Yield what is missing now, host by host."""
+    """Yield what is missing now, for all servers of the request and host by host."""
+    hosts = list(hosts)
+    yield from together(hosts, request)
     for host in hosts:
         yield from of_host(host, request) or [Shortfall(
             host.name, '', '', '', '', 'The server fits now.')]
@@ -97,6 +102,22 @@ def of_host(host: Host, request: Request) -> list[Shortfall]:
     if missing and not refused:
         missing += _nearest(host, request)
     return missing
+
+
+def together(hosts: Iterable[Host], request: Request) -> list[Shortfall]:
+    """Return that there is too little room for all servers of one request, if so.
+
+    Nova places all of them or none, though a single one may fit.
+    """
+    if request.count == 1 or not any(request.needs.values()):
+        return []
+    fitting_now = sum(room(host, request)[0] for host in hosts)
+    if fitting_now >= request.count:
+        return []
+    return [Shortfall(
+        '', 'together', str(request.count), str(fitting_now),
+        str(request.count - fitting_now),
+        f'One request asked for {request.count} such servers, and {fitting_now} fit.')]
 
 
 def room(host: Host, request: Request) -> tuple[int, str]:

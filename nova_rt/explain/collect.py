@@ -66,6 +66,7 @@ def of_server(context: nova_context.RequestContext, server: str) -> Question:
     spec = objects.RequestSpec.get_by_instance_uuid(context, server)
     fault = ''
     needs: dict[str, int] = {}
+    count = 1
     kind = request_specs.kind_of(spec)
     if mapping.cell_mapping is not None:
         with nova_context.target_cell(context, mapping.cell_mapping) as cell:
@@ -73,11 +74,13 @@ def of_server(context: nova_context.RequestContext, server: str) -> Question:
             needs = utils.resources_from_flavor(
                 instance, flavors.merged(spec.flavor, spec))
             kind = server_kind.of_instance(cell, instance) or kind
+            # Those of one request all have a host, or none has.
+            count = spec.num_instances if instance.host is None else 1
             if instance.fault is not None:
                 fault = instance.fault.message
     return Question(
         shortfalls.Request(request_specs.reservation_of(spec), needs, fault, kind,
-                           _traits(spec.flavor) | _traits_of_image(spec)),
+                           _traits(spec.flavor) | _traits_of_image(spec), count),
         nova_filters.Filters(context, spec))
 
 

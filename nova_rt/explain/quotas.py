@@ -6,14 +6,16 @@ nova-api refuses a server over them before any host is looked at.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
-from typing import Any
 
 from nova import context as nova_context
 from nova import objects
 from nova import quota
+
+from nova_rt import shortfalls
 
 _UNITS = {'instances': 'servers', 'cores': 'vCPUs', 'ram': 'MiB of RAM'}
 
@@ -49,6 +51,13 @@ class Quota:
                 f'{self.used}.')
 
 
+def shortfalls_of(quotas: Iterable[Quota]) -> list[shortfalls.Shortfall]:
+    """Return which quotas leave too little for a single server."""
+    return [shortfalls.Shortfall('', 'quota', str(each.needed), str(each.left),
+                                 str(each.needed - each.left), str(each))
+            for each in quotas if not each.servers]
+
+
 def of(context: nova_context.RequestContext, flavor: objects.Flavor) -> list[Quota]:
     """Return the quotas that a server of this flavor counts for, those of the caller.
 
@@ -67,7 +76,7 @@ def of(context: nova_context.RequestContext, flavor: objects.Flavor) -> list[Quo
     return found
 
 
-def _limited(owner: str, quotas: Mapping[str, Mapping[str, Any]],
+def _limited(owner: str, quotas: Mapping[str, Mapping[str, int]],
              needed: Mapping[str, int]) -> Iterator[Quota]:
     for resource, amount in needed.items():
         limit = quotas[resource]['limit']

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from collections.abc import Iterator
 
 from osc_lib import exceptions
@@ -89,13 +90,14 @@ def _reasons(answer: Json) -> Iterator[tuple[str, ...]]:
     if answer['fault']:
         yield '', 'fault', '', '', '', answer['fault']
     # Before version 1.2 the API did not tell.
-    for each in answer.get('quotas', ()):
-        if not each['servers']:
-            yield ('', 'quota', str(each['needed']), str(each['left']),
-                   str(each['needed'] - each['left']), each['sentence'])
+    yield from _rows('', answer.get('shortfalls', ()))
     for host in answer['hosts']:
-        for each in host['shortfalls']:
-            yield (host['host'], each['what'], each['needed'], each['left'],
-                   each['missing'], each['sentence'])
+        yield from _rows(host['host'], host['shortfalls'])
         if host['fits']:
             yield host['host'], '', '', '', '', 'The server fits now.'
+
+
+def _rows(host: str, shortfalls: Iterable[Json]) -> Iterator[tuple[str, ...]]:
+    for each in shortfalls:
+        yield (host, each['what'], each['needed'], each['left'], each['missing'],
+               each['sentence'])

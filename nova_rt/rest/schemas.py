@@ -101,28 +101,28 @@ WHICH_SERVER: Schema = {
     'oneOf': [{'required': ['server'], 'not': {'required': ['hints']}},
               {'required': ['flavor']}],
 }
-_QUOTAS = {**_list(_object({
-    'owner': {'type': 'string', 'enum': ['project', 'user']},
-    'resource': {'type': 'string', 'enum': ['instances', 'cores', 'ram']},
-    'needed': _COUNT, 'left': _COUNT,
-    'servers': {**_COUNT, 'description': 'how many more it lets run'}, 'sentence': _TEXT})),
-    'description': "since 1.2: the caller's, but unlimited ones; none for an existing server"}
+_WHAT = {'type': 'string', 'description':
+         'pCPUs, a resource class, trait, zone, aggregate, filter, kind, nearest for what '
+         'would fit instead, or empty for the whole host; quota and together for all hosts'}
+_SHORTFALLS = _list(_object({'what': _WHAT, 'needed': _TEXT, 'left': _TEXT, 'missing': _TEXT,
+                             'sentence': _TEXT}))
 WHY = _object({
     'reservation': _or_null(RESERVATION),
     'fault': {'type': 'string', 'description': 'what Nova recorded last, if anything'},
+    'shortfalls': {**_SHORTFALLS, 'description': 'since 1.2: whatever the host'},
     'hosts': _list(_object({
-        'host': _TEXT, 'fits': {'type': 'boolean'},
-        'shortfalls': _list(_object({
-            'what': {'type': 'string', 'description':
-                     'pCPUs, a resource class, trait, zone, aggregate, filter, kind, nearest '
-                     'for what would fit instead, or empty for the whole host'},
-            'needed': _TEXT, 'left': _TEXT, 'missing': _TEXT, 'sentence': _TEXT}))})),
-    'quotas': _QUOTAS}, ('quotas',))
+        'host': _TEXT, 'fits': {'type': 'boolean'}, 'shortfalls': _SHORTFALLS}))},
+    ('shortfalls',))
 CAPACITY = _object({
     'reservation': _or_null(RESERVATION), 'total': _COUNT,
     'hosts': _list(_object({
         'host': _TEXT, 'servers': _COUNT,
         'limit': {'type': 'string', 'description': 'why there are no more, a sentence'}})),
-    'quotas': _QUOTAS}, ('quotas',))
+    'quotas': {**_list(_object({
+        'owner': {'type': 'string', 'enum': ['project', 'user']},
+        'resource': {'type': 'string', 'enum': ['instances', 'cores', 'ram']},
+        'servers': {**_COUNT, 'description': 'how many more it lets run'},
+        'sentence': _TEXT})),
+        'description': "since 1.2: the caller's, but unlimited ones"}}, ('quotas',))
 ERROR = _object({'errors': _list(_object({
     'status': _NUMBER, 'title': _TEXT, 'detail': _TEXT, 'request_id': _TEXT}))})

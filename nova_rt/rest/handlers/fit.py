@@ -10,6 +10,7 @@ from nova_rt import reservation
 from nova_rt import shortfalls
 from nova_rt import wording
 from nova_rt.explain import collect
+from nova_rt.explain import quotas
 from nova_rt.rest import errors
 from nova_rt.rest import microversions
 from nova_rt.rest.endpoints import Call
@@ -22,11 +23,14 @@ def explain(call: Call) -> Json:
     """Return what each host is short of now for a server, in the sum and by pCPU."""
     question = _question(call)
     request = question.request
-    return {
+    hosts = list(question.hosts(call.admin))
+    answer = {
         'reservation': common.of_reservation(request.wanted), 'fault': request.fault,
-        'hosts': [_host(host.name, shortfalls.of_host(host, request))
-                  for host in question.hosts(call.admin)],
-        **_quotas(call, question)}
+        'hosts': [_host(host.name, shortfalls.of_host(host, request)) for host in hosts]}
+    if microversions.has(call.version, '1.2'):
+        answer['shortfalls'] = [_shortfall(each) for each in (
+            *quotas.shortfalls_of(question.quotas), *shortfalls.together(hosts, request))]
+    return answer
 
 
 def capacity(call: Call) -> Json:
@@ -42,12 +46,16 @@ def capacity(call: Call) -> Json:
             'counted: any number of its servers fits.')
     rooms = [(host.name, *shortfalls.room(host, request))
              for host in question.hosts(call.admin)]
-    return {
+    answer = {
         'reservation': common.of_reservation(request.wanted),
         'total': sum(count for _, count, _ in rooms),
         'hosts': [{'host': host, 'servers': count, 'limit': limit}
-                  for host, count, limit in rooms],
-        **_quotas(call, question)}
+                  for host, count, limit in rooms]}
+    if microversions.has(call.version, '1.2'):
+        answer['quotas'] = [{
+            'owner': each.owner, 'resource': each.resource, 'servers': each.servers,
+            'sentence': str(each)} for each in question.quotas]
+    return answer
 
 
 def _question(call: Call) -> collect.Question:
@@ -80,17 +88,11 @@ def _flavor(call: Call) -> objects.Flavor:
             '"openstack flavor list --all" shows.') from None
 
 
-def _quotas(call: Call, question: collect.Question) -> Json:
-    """Return what quotas leave; they came with version 1.2."""
-    if not microversions.has(call.version, '1.2'):
-        return {}
-    return {'quotas': [{
-        'owner': each.owner, 'resource': each.resource, 'needed': each.needed,
-        'left': each.left, 'servers': each.servers, 'sentence': str(each)}
-        for each in question.quotas]}
-
-
 def _host(name: str, missing: list[shortfalls.Shortfall]) -> Json:
-    return {'host': name, 'fits': not missing, 'shortfalls': [{
-        'what': each.what, 'needed': each.needed, 'left': each.left,
-        'missing': each.missing, 'sentence': each.sentence} for each in missing]}
+    return {'host': name, 'fits': not missing,
+            'shortfalls': [_shortfall(each) for each in missing]}
+
+
+def _shortfall(each: shortfalls.Shortfall) -> Json:
+    return {'what': each.what, 'needed': each.needed, 'left': each.left,
+            'missing': each.missing, 'sentence': each.sentence}
