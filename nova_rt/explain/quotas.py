@@ -11,13 +11,25 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 
+from keystoneauth1 import exceptions as ks_exc
 from nova import context as nova_context
+from nova import exception
 from nova import objects
 from nova import quota
+from openstack import exceptions as sdk_exceptions
+from oslo_limit import exception as limit_exceptions
 
+from nova_rt import errors
 from nova_rt import shortfalls
 
+# What Nova's drivers raise: that of unified limits asks Keystone and Placement.
+_UNREADABLE = (exception.NovaException, ks_exc.ClientException, sdk_exceptions.SDKException,
+               limit_exceptions.SessionInitError, ValueError)
 _UNITS = {'instances': 'servers', 'cores': 'vCPUs', 'ram': 'MiB of RAM'}
+
+
+class UnreadableError(errors.NovaRTError):
+    """The quotas are not known; the message says what to do."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -63,8 +75,22 @@ def of(context: nova_context.RequestContext, flavor: objects.Flavor) -> list[Quo
 
     With Nova's unified limits, these are the limits that Keystone has of servers, VCPU and
     MEMORY_MB; Nova's driver for them shows no others.
+
+    :returns: none for a caller without a project
+    :raises UnreadableError: if Nova cannot tell them
     """
     needed = {'instances': 1, 'cores': flavor.vcpus, 'ram': flavor.memory_mb}
+    if not context.project_id:
+        return []
+    try:
+        return _of_caller(context, needed)
+    except _UNREADABLE as exc:
+        raise UnreadableError(
+            f"Nova's quotas cannot be read ({exc}): look at [quota] and [oslo_limit] of "
+            'nova.conf, and whether Keystone and Placement answer.') from None
+
+
+def _of_caller(context: nova_context.RequestContext, needed: Mapping[str, int]) -> list[Quota]:
     found = list(_limited('project', quota.QUOTAS.get_project_quotas(
         context, context.project_id), needed))
     if context.user_id:

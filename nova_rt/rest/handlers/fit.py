@@ -70,6 +70,8 @@ def _question(call: Call) -> collect.Question:
         return collect.of_flavor(call.admin, _flavor(call), call.body.get('hints', {}))
     except exception.NotFound:
         raise servers.unknown(call.body['server']) from None
+    except quotas.UnreadableError as exc:
+        raise errors.UnavailableError(str(exc)) from None
     except reservation.InvalidReservationError as exc:
         raise errors.RefusedError(str(exc)) from None
 

@@ -7,6 +7,7 @@ from nova.tests.functional.api import client
 import pytest
 
 from nova_rt.explain import collect
+from nova_rt.explain import quotas
 from nova_rt.testing import cloud
 
 
@@ -56,6 +57,17 @@ class TestQuotas(cloud.CloudTestCase):
         self.flags(cores=1, group='quota')
         only, = self.asked()
         self.assertEqual((0, 0), (only.servers, only.left))
+
+    def test_a_caller_without_a_project_has_no_quota(self):
+        self.assertEqual([], collect.of_flavor(
+            context.get_admin_context(), objects.Flavor.get_by_flavor_id(
+                context.get_admin_context(), self.flavor), {}).quotas)
+
+    def test_limits_that_keystone_does_not_tell_are_one_sentence(self):
+        # Nothing is configured for oslo.limit.
+        self.flags(driver='nova.quota.UnifiedLimitsDriver', group='quota')
+        with pytest.raises(quotas.UnreadableError, match=r'look at \[quota\]'):
+            self.asked()
 
     def test_without_quotas_there_is_nothing_to_tell(self):
         self.flags(driver='nova.quota.NoopQuotaDriver', group='quota')
