@@ -190,8 +190,8 @@ if is_service_enabled nova; then
         nova_rt_enter_into_catalogue
         ;;
     unstack/*)
-        # DevStack stops n-cpu, and with it ours. Servers survive: DevStack's clean.sh
-        # ends virtual machines, and would not find containers.
+        # DevStack stops n-cpu, and with it ours. Its unstack.sh then ends virtual
+        # machines (cleanup_nova), but would not find containers.
         if is_service_enabled n-cpu && nova_rt_has_containers; then
             sudo virsh -c lxc:///system list --name | \
                 xargs -r -n 1 sudo virsh -c lxc:///system destroy || true
