@@ -63,19 +63,19 @@ def measure(
     :returns: by server and pCPU, as fractions.
     """
     containers = list(containers)
-    before = {container.server: _usage(container) for container in containers}
+    before = {container.server: used(container) for container in containers}
     time.sleep(seconds)
     shares: dict[str, dict[int, float]] = {}
     for container in containers:
         began, used_before = before[container.server]
-        ended, used = _usage(container)
+        ended, used_after = used(container)
         shares[container.server] = {
-            cpu: (used[cpu] - used_before[cpu]) / (ended - began)
+            cpu: (used_after[cpu] - used_before[cpu]) / (ended - began)
             for cpu in container.shares}
     return shares
 
 
-def _usage(container: Container) -> tuple[int, list[int]]:
+def used(container: Container) -> tuple[int, list[int]]:
     """Return the time now and the CPU time used by pCPU, all in ns."""
     text = (ACCOUNTING / container.group / 'cpuacct.usage_percpu').read_text()
     return time.monotonic_ns(), [int(word) for word in text.split()]

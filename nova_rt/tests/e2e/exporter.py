@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """nova-rt-exporter on a host of the stack, and a Prometheus that scrapes it."""
 
+from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
-import dataclasses
 import json
 import pathlib
 import socket
 import subprocess
 import sys
-import time
 from typing import Any
 import urllib.error
 import urllib.parse
@@ -33,22 +32,6 @@ scrape_configs:
 """
 
 
-@dataclasses.dataclass(frozen=True)
-class Scrape:
-    """What was told at one time.
-
-    :ivar at: halfway through the scrape, in seconds
-    :ivar samples: by name and what the labels say: server first, pCPU last
-    """
-
-    at: float
-    samples: dict[tuple[str, ...], float]
-
-    def rate(self, before: 'Scrape', *name: str) -> float:
-        """Return by how much a counter has grown since an earlier scrape, per second."""
-        return (self.samples[name] - before.samples[name]) / (self.at - before.at)
-
-
 class Exporter:
     """What a host tells.
 
@@ -58,19 +41,29 @@ class Exporter:
     def __init__(self, port: int) -> None:
         self.port = port
 
-    def scrape(self) -> Scrape:
-        """Return every sample.
+    def scrape(self) -> dict[tuple[str, ...], float]:
+        """Return every sample by its name and what its labels say: server first, pCPU last.
 
         :raises OSError: if nothing listens
         """
-        began = time.monotonic()
         with urllib.request.urlopen(f'http://127.0.0.1:{self.port}/metrics') as answer:
             text = answer.read().decode()
-        return Scrape((began + time.monotonic()) / 2, {
-            (sample.name, *(sample.labels[label] for label in _LABELS
-                            if label in sample.labels)): sample.value
-            for metric in parser.text_string_to_metric_families(text)
-            for sample in metric.samples})
+        return {(sample.name, *(sample.labels[label] for label in _LABELS
+                                if label in sample.labels)): sample.value
+                for metric in parser.text_string_to_metric_families(text)
+                for sample in metric.samples}
+
+    def agrees(self, used_ns: Callable[[], int], *name: str) -> bool:
+        """Return whether a counter of seconds is what the kernel counts meanwhile.
+
+        :param used_ns: reads the kernel's counter
+        """
+        least = used_ns()
+        told = self.scrape()[name]
+        most = used_ns()
+        print(f'told {told:.6f}, counted {least / 1e9:.6f} to {most / 1e9:.6f}')
+        # It is told in whole microseconds.
+        return least - 1_000 <= told * 1e9 <= most + 1
 
 
 class Prometheus:
