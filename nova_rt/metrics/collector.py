@@ -69,19 +69,22 @@ class Reservations(registry.Collector):
 
     def collect(self) -> Iterator[core.Metric]:
         """Yield all metrics; without libvirt, those of the host alone."""
-        running: Sequence[servers.Server] = ()
-        answers = True
-        try:
-            running = self._servers.running()
-        except errors.NovaRTError as exc:
-            answers = False
-            LOG.warning('No server is shown: %s', exc)
+        running = self._running()
         yield core.GaugeMetricFamily(
-            'nova_rt_up', 'Whether libvirt says which servers run: 1 or 0.', int(answers))
-        yield from self._of_host(running if answers else None)
-        yield from _of_servers(running)
-        yield from _of_usage(running, self._host.usages({
-            server.uuid: (server.number, server.holding) for server in running}))
+            'nova_rt_up', 'Whether libvirt says which servers run: 1 or 0.',
+            int(running is not None))
+        yield from self._of_host(running)
+        yield from _of_servers(running or ())
+        yield from _of_usage(running or (), self._host.usages({
+            server.uuid: (server.number, server.holding) for server in running or ()}))
+
+    def _running(self) -> Sequence[servers.Server] | None:
+        """Return what runs, None if libvirt does not say."""
+        try:
+            return self._servers.running()
+        except errors.NovaRTError as exc:
+            LOG.warning('No server is shown: %s', exc)
+            return None
 
     def _of_host(self, running: Sequence[servers.Server] | None) -> Iterator[core.Metric]:
         info = core.GaugeMetricFamily(

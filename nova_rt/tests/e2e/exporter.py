@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import contextlib
 import json
 import pathlib
-import socket
 import subprocess
 import sys
 from typing import Any
@@ -17,6 +16,7 @@ import urllib.request
 from prometheus_client import parser
 
 from nova_rt.tests.e2e import driver
+from nova_rt.tests.e2e import ports
 from stack import cloud as stack_cloud
 from stack.services import libvirt
 from stack.services import nova
@@ -84,20 +84,13 @@ class Prometheus:
         return result
 
 
-def free_port() -> int:
-    """Return a port on which nothing listens."""
-    with socket.socket() as own:
-        own.bind(('127.0.0.1', 0))
-        return int(own.getsockname()[1])
-
-
 @contextlib.contextmanager
 def running(stack: stack_cloud.Cloud, folder: pathlib.Path) -> Iterator[Exporter]:
     """Run the exporter on the stack's host.
 
     :param folder: for its own configuration and its log
     """
-    port = free_port()
+    port = ports.free()
     own = folder / 'exporter.conf'
     own.write_text(f'[rt]\nmetrics_port = {port}\n')
     with _process(folder, 'exporter', *libvirt.inside(
@@ -114,7 +107,7 @@ def prometheus(exporter: Exporter, folder: pathlib.Path) -> Iterator[Prometheus]
 
     :param folder: for all that it writes
     """
-    port = free_port()
+    port = ports.free()
     configuration = folder / 'prometheus.yml'
     configuration.write_text(_PROMETHEUS.format(
         rules=ETC / 'prometheus/nova-rt.rules.yml', port=exporter.port))

@@ -7,6 +7,7 @@ share a cloud.
 
 from nova import context
 from nova import objects
+import nova.conf
 from nova.scheduler import filters
 from nova.tests.functional.api import client
 import pytest
@@ -16,6 +17,7 @@ from nova_rt.explain import collect
 from nova_rt.explain import quotas
 from nova_rt.testing import cloud
 
+CONF = nova.conf.CONF
 CAP = 95 * (1 << 20) // 100
 MACHINES = 'trait:CUSTOM_RT_VIRTUAL_MACHINES'
 EVERYTHING = 1 << 20
@@ -51,21 +53,20 @@ class WhyCase(cloud.CloudTestCase):
     def flavor(self, percent=10, vcpus=1, **more):
         return self.make_flavor(percent, vcpus, **more)
 
-    def refused(self, what, sentence, flavor=None, host='host1', **server):
+    def refused(self, what, sentence, flavor=None, **server):
         """Hold that a server is refused, and that this alone is why.
 
         :param what: one or more words
         """
         asked = self.boot(flavor or self.flavor(), state='ERROR', **server)
-        self.tells(collect.of_server(context.get_admin_context(), asked['id']), what,
-                   sentence, host)
+        self.tells(collect.of_server(context.get_admin_context(), asked['id']), what, sentence)
         self.api.delete_server(asked['id'])
         self._wait_until_deleted(asked)
 
-    def tells(self, question, what, sentence, host='host1'):
+    def tells(self, question, what, sentence):
         told = [each for each in shortfalls.explain(
             question.hosts(context.get_admin_context()), question.request)
-            if each.host in ('', host)]
+            if each.host in ('', 'host1')]
         said = {each.what for each in told} - {'nearest'}
         self.assertEqual({what} if isinstance(what, str) else set(what), said, told)
         self.assertIn(sentence, ' '.join(each.sentence for each in told))
@@ -86,8 +87,8 @@ class TestReservations(WhyCase):
         self.refused({'', 'pCPU 0-3'}, '0 of 4 have that much left', self.flavor(40, 1))
         self.refused({'', 'pCPU 0-3', 'CUSTOM_RT_SHARE'}, 'Placement has too little left',
                      self.flavor(40, 4))
-        self.refused({'', 'CUSTOM_RT_SHARE'}, '5', self.flavor(35, 5))
-        self.refused({''}, '', self.flavor(10, 5))
+        self.refused({'', 'CUSTOM_RT_SHARE'}, '5 distinct pCPUs are needed', self.flavor(35, 5))
+        self.refused({''}, '5 distinct pCPUs are needed', self.flavor(10, 5))
         half = self.boot(self.flavor(30, 2))
         self.refused({'', 'pCPU 0-1'}, '2 of 4 have that much left', self.flavor(20, 3))
         self.refused({'', 'pCPU 0-1'}, '2 of 4 have that much left', self.flavor(10, 3),
@@ -101,8 +102,8 @@ class TestReservations(WhyCase):
 
     def test_what_the_host_offers(self):
         self.start('host1', (CAP // 2, CAP // 2, 0, 0))
-        self.refused({'', 'pCPU 0-1'}, '', self.flavor(60, 1))
-        self.refused({''}, '', self.flavor(10, 3))
+        self.refused({'', 'pCPU 0-1'}, 'needed on each of 1 pCPU(s)', self.flavor(60, 1))
+        self.refused({''}, '3 distinct pCPUs are needed', self.flavor(10, 3))
         self.start('host1', (0,) * 4)
         self.refused('', 'The host offers no CPU reservations.')
 
@@ -249,8 +250,7 @@ class TestOperatorsOwnFilter(WhyCase):
     def start_service(self, name, *args, **kwargs):
         if name == 'scheduler':
             self.flags(available_filters=[
-                'nova.scheduler.filters.all_filters',
-                'nova_rt.filters.rt_share_filter.RTShareFilter', f'{__name__}.Never'],
+                *CONF.filter_scheduler.available_filters, f'{__name__}.Never'],
                 group='filter_scheduler')
         return super().start_service(name, *args, **kwargs)
 

@@ -32,20 +32,20 @@ class CgroupTree:
         self.proc = proc
 
     @classmethod
-    def find(cls, proc: pathlib.Path = pathlib.Path('/proc'),
+    def find(cls, proc: pathlib.Path = pathlib.Path('/proc'), controller: str = 'cpu',
              ) -> 'CgroupTree | None':
-        """Return the tree that this machine mounts, None without one.
+        """Return the tree of a controller that this machine mounts, None without one.
 
-        A version 1 mount of the cpu controller comes before the unified
-        hierarchy, as the controller can be in only one of them.
+        A version 1 mount of the controller comes before the unified hierarchy, as it
+        can be in only one of them.
         """
         unified = None
         for line in (proc / 'self/mounts').read_text().splitlines():
             _, point, kind, options = line.split()[:4]
             root = pathlib.Path(point)
-            if kind == 'cgroup' and 'cpu' in options.split(','):
+            if kind == 'cgroup' and controller in options.split(','):
                 return cls(root, 1, proc)
-            if kind == 'cgroup2' and 'cpu' in (
+            if kind == 'cgroup2' and controller in (
                     root / 'cgroup.controllers').read_text().split():
                 unified = cls(root, 2, proc)
         return unified

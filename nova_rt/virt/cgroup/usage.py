@@ -6,11 +6,10 @@ version 1 by CPU (``cpuacct.usage_percpu``), and then of normal tasks as well.
 """
 
 import functools
-import pathlib
 
 from nova_rt import usage
-from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup.dialect import Dialect
+from nova_rt.virt.cgroup.tree import CgroupTree
 
 _STATISTICS = 'cpu.rt_stat'
 _ACCOUNT = 'cpuacct.usage_percpu'
@@ -30,33 +29,24 @@ class Reader:
 
         :raises MissingControlFileError: if the group is gone
         """
-        enforced = self._dialect.read(group).bandwidths
+        enforced = [max(0, bandwidth) for bandwidth in self._dialect.read(group).bandwidths]
         if self._dialect.tree.has(group, _STATISTICS):
             lines = self._dialect.tree.read(group, _STATISTICS).splitlines()
-            return {pcpu: _counted(max(0, enforced[pcpu]), counts)
+            return {pcpu: _counted(enforced[pcpu], counts)
                     for pcpu, counts in map(_parsed, lines)}
         used = self._used_us(group)
-        return {pcpu: usage.Usage(max(0, bandwidth), used[pcpu] if used else None)
+        return {pcpu: usage.Usage(bandwidth, used[pcpu] if used else None)
                 for pcpu, bandwidth in enumerate(enforced)}
 
     def _used_us(self, group: str) -> list[int]:
         """Return the CPU time by pCPU, nothing where the kernel does not count it so."""
         if self._cpuacct is None:
             return []
-        try:
-            text = (self._cpuacct / group / _ACCOUNT).read_text()
-        except OSError:
-            raise errors.missing_group(group) from None
-        return [int(word) // 1_000 for word in text.split()]
+        return [int(word) // 1_000 for word in self._cpuacct.read(group, _ACCOUNT).split()]
 
     @functools.cached_property
-    def _cpuacct(self) -> pathlib.Path | None:
-        """Where the controller is mounted, None if it is not."""
-        for line in (self._dialect.tree.proc / 'self/mounts').read_text().splitlines():
-            _, point, kind, options = line.split()[:4]
-            if kind == 'cgroup' and 'cpuacct' in options.split(','):
-                return pathlib.Path(point)
-        return None
+    def _cpuacct(self) -> CgroupTree | None:
+        return CgroupTree.find(self._dialect.tree.proc, 'cpuacct')
 
 
 def _parsed(line: str) -> tuple[int, dict[str, int]]:

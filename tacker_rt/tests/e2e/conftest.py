@@ -52,10 +52,9 @@ def observer(admin, kernel):
 
 @pytest.fixture(scope='session')
 def flavor(admin):
-    """The flavor that the example packages name; it reserves nothing."""
-    admin.run('flavor create vnf --vcpus 2 --ram 64 --disk 1')
-    yield
-    admin.run('flavor delete vnf')
+    """That of the example packages."""
+    with vnf.flavor(admin) as name:
+        yield name
 
 
 @pytest.fixture(scope='session')

@@ -7,6 +7,8 @@ import pathlib
 
 from tacker_rt.tests.e2e import client
 
+# A template whose server has a reservation by hints.
+HINTS = pathlib.Path(__file__).parents[3] / 'tosca' / 'hot' / 'hints.yaml'
 _numbers = itertools.count(1)
 
 

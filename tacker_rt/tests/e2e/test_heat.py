@@ -6,10 +6,10 @@ import pathlib
 import pytest
 
 from tacker_rt import command
+from tacker_rt.tests.e2e import heat
 from tacker_rt.tests.e2e import servers
 
 TOSCA = pathlib.Path(__file__).parents[3] / 'tosca'
-HINTS = TOSCA / 'hot' / 'hints.yaml'
 FLAVOR = TOSCA / 'hot' / 'flavor.yaml'
 # What both ask for.
 HELD = servers.Held(30_000, 100_000, 2)
@@ -19,13 +19,13 @@ PCPUS = 4
 
 def test_a_template_with_hints_ends_as_a_server_with_the_reservation(
         owner, observer, flavor):
-    server = owner.create(HINTS, image='busybox', flavor='vnf')
+    server = owner.create(heat.HINTS, image='busybox', flavor='vnf')
     assert observer.held(server) == HELD
 
 
 def test_hints_in_a_template_override_the_flavor(owner, observer, flavor_rt1):
     server = owner.create(
-        HINTS, image='busybox', flavor=flavor_rt1,
+        heat.HINTS, image='busybox', flavor=flavor_rt1,
         runtime_us=40_000)
     assert observer.held(server) == servers.Held(40_000, 100_000, 1)
 
@@ -55,14 +55,14 @@ def test_the_papers_second_descriptor_ends_as_a_server_with_the_reservation(
 def test_what_no_host_can_give_fails_with_what_it_lacks(
         owner, flavor):
     wanted = {'image': 'busybox', 'flavor': 'vnf', 'runtime_us': 60_000}
-    owner.create(HINTS, **wanted)
-    said = owner.refusal(HINTS, **wanted)
+    owner.create(heat.HINTS, **wanted)
+    said = owner.refusal(heat.HINTS, **wanted)
     assert '35% left and lacks 25%' in ' '.join(said.split())
 
 
 def test_hints_that_make_no_sense_fail_with_a_sentence(owner, flavor):
     said = owner.refusal(
-        HINTS, image='busybox', flavor='vnf',
+        heat.HINTS, image='busybox', flavor='vnf',
         runtime_us=200_000)
     assert 'cpu.rt_runtime_us' in said
     assert 'Traceback' not in said

@@ -5,8 +5,9 @@ import pytest
 import yaml
 
 from tacker_rt.tests.e2e import servers
+from tacker_rt.tests.e2e.vnf import STANDARD
+from tacker_rt.tests.e2e.vnf import USER_DATA
 
-USER_DATA = 'lcm-operation-user-data'
 # What the package of version 1 has instead: a file for the class, and other
 # names of parameters in templates, of which none is nested.
 VERSION_1 = {
@@ -79,8 +80,7 @@ def check_that_none_was_without_its_reservation(watch, runtimes):
 
 def test_a_package_that_changes_nothing_of_a_server_leaves_it_alone(operator, observer):
     vnf = operator.create(operator.onboard('standard'))
-    vnf.instantiate(**{USER_DATA: 'tacker_rt/user_data.py',
-                       f'{USER_DATA}-class': 'StandardUserData'})
+    vnf.instantiate(**STANDARD)
     before = vnf.servers('VDU_RT')
     with observer.watching() as watch:
         vnf.change(operator.onboard('standard', {

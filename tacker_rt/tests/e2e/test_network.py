@@ -12,7 +12,7 @@ from nova_rt.tests.e2e import network
 from stack import devices
 from stack import kernel as stack_kernel
 from stack.services import openvswitch
-from tacker_rt.tests.e2e.test_lifecycle import USER_DATA
+from tacker_rt.tests.e2e.vnf import STANDARD
 
 DEVICE = 'nova-rt-test'
 UP = 1  # IFF_UP in linux/if.h
@@ -22,8 +22,7 @@ UP = 1  # IFF_UP in linux/if.h
 def vnf(operator):
     """A VNF of the standard example, which runs."""
     vnf = operator.create(operator.onboard('standard'))
-    vnf.instantiate(**{USER_DATA: 'tacker_rt/user_data.py',
-                       f'{USER_DATA}-class': 'StandardUserData'})
+    vnf.instantiate(**STANDARD)
     return vnf
 
 

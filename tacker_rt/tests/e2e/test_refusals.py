@@ -3,11 +3,9 @@
 
 import pytest
 
-from tacker_rt.tests.e2e.test_heat import HINTS
-from tacker_rt.tests.e2e.test_lifecycle import USER_DATA
+from tacker_rt.tests.e2e.heat import HINTS
+from tacker_rt.tests.e2e.vnf import STANDARD
 
-STANDARD = {USER_DATA: 'tacker_rt/user_data.py',
-            f'{USER_DATA}-class': 'StandardUserData'}
 RUNTIME = "cpu.rt_runtime_us: '30000'"
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A VNF, through the commands that its operator types."""
 
+from collections.abc import Iterator
 from collections.abc import Mapping
+import contextlib
 import json
 import pathlib
 from typing import Any
@@ -16,6 +18,19 @@ PAUSE_S = 0.5
 # One operation makes several servers anew, one after the other.
 PATIENCE_S = 400
 AT_WORK = ('STARTING', 'PROCESSING', 'ROLLING_BACK')
+
+
+# What instantiate() takes: a script for user data, and its class; here our standard one.
+USER_DATA = 'lcm-operation-user-data'
+STANDARD = {USER_DATA: 'tacker_rt/user_data.py', f'{USER_DATA}-class': 'StandardUserData'}
+
+
+@contextlib.contextmanager
+def flavor(admin: client.Client) -> Iterator[str]:
+    """Make the flavor that the example packages and templates name; it reserves nothing."""
+    admin.run('flavor create vnf --vcpus 2 --ram 64 --disk 1')
+    yield 'vnf'
+    admin.run('flavor delete vnf')
 
 
 class Operator:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Heat template and a VNF descriptor end as virtual machines with reservations."""
 
-import pathlib
-
 import pytest
 
 from nova_rt.tests.e2e import driver
@@ -11,9 +9,6 @@ from stack import vcpus
 from tacker_rt.tests.e2e import client
 from tacker_rt.tests.e2e import heat
 from tacker_rt.tests.e2e import vnf
-
-HINTS = pathlib.Path(__file__).parents[4] / 'tosca' / 'hot' / 'hints.yaml'
-USER_DATA = 'lcm-operation-user-data'
 
 
 @pytest.fixture
@@ -24,11 +19,9 @@ def command(stack):
 
 @pytest.fixture
 def flavor(stack):
-    """The flavor that the templates and packages name; it reserves nothing."""
-    admin = client.Client(stack.environment('admin'))
-    admin.run('flavor create vnf --vcpus 2 --ram 64 --disk 1')
-    yield 'vnf'
-    admin.run('flavor delete vnf')
+    """That of the templates and packages."""
+    with vnf.flavor(client.Client(stack.environment('admin'))) as name:
+        yield name
 
 
 def gets_its_shares(user, server, share):
@@ -41,7 +34,7 @@ def gets_its_shares(user, server, share):
 def test_hints_of_a_template_are_what_the_vcpus_get(user, command, flavor):
     owner = heat.Owner(command)
     try:
-        gets_its_shares(user, owner.create(HINTS, image=user.image, flavor=flavor), 0.3)
+        gets_its_shares(user, owner.create(heat.HINTS, image=user.image, flavor=flavor), 0.3)
     finally:
         owner.delete_all()
 
@@ -52,8 +45,7 @@ def test_a_vdu_is_what_the_vcpus_get(user, command, flavor, tmp_path):
     try:
         made = operator.create(operator.onboard(
             'standard', {'name: busybox': f'name: {user.image}'}))
-        made.instantiate(**{USER_DATA: 'tacker_rt/user_data.py',
-                            f'{USER_DATA}-class': 'StandardUserData'})
+        made.instantiate(**vnf.STANDARD)
         ill, = made.servers('VDU_RT')
         gets_its_shares(user, ill, 0.3)
         assert user.shares(made.servers('VDU_PLAIN')[0]) == {0.0}

@@ -7,12 +7,12 @@ import pathlib
 import pwd
 import shutil
 import signal
-import socket
 import tempfile
 
 import psutil
 import sqlalchemy as sa
 
+from nova_rt.tests.e2e import ports
 from stack import processes
 from stack import rundir
 from stack import service
@@ -118,7 +118,7 @@ class _Server(Engine):
         super().__init__(directory)
         # Not below pytest's directories, which are for one user only.
         self.rundir = rundir.RunDir(tempfile.mkdtemp(prefix='nova-rt-'))
-        self.rundir.create(postgresql=_free_port())
+        self.rundir.create(postgresql=ports.free())
         self.service = self.kind(service.Site(self.rundir))
         self.service.prepare()
         self.service.start()
@@ -235,9 +235,3 @@ def _children(parent: int) -> list[int]:
 
 def _known(user: str) -> bool:
     return any(user == each.pw_name for each in pwd.getpwall())
-
-
-def _free_port() -> int:
-    with socket.socket() as holder:
-        holder.bind(('127.0.0.1', 0))
-        return int(holder.getsockname()[1])

@@ -5,8 +5,6 @@ NOVA_RT_DEBIAN_RUN_DIR names the run directory of a stack that is up already: th
 then use it and leave it running.
 """
 
-import itertools
-
 import pytest
 
 from nova_rt.tests.e2e import driver
@@ -14,7 +12,6 @@ from nova_rt.tests.e2e import stacks
 from stack.image import build
 from stack.nodes import machines
 
-_names = map('debian-{}'.format, itertools.count(1))
 # A pCPU waits for this machine's processors, and a vCPU for its firmware.
 BURNS = 0.9
 GLANCE_S = 2.0
@@ -29,8 +26,8 @@ class User(driver.User):
     image = build.MACHINE
     patience = 600.0  # an emulated CPU is slow, and shares its core
 
-    def __init__(self, stack, operator):
-        super().__init__(driver.connect(stack.environment('demo')), operator, _names)
+    def __init__(self, stack, operator, names):
+        super().__init__(driver.connect(stack.environment('demo')), operator, names)
         self.node = stack.node(1)
 
     def machine(self, server):
@@ -53,8 +50,8 @@ def stack():
 
 
 @pytest.fixture
-def user(stack, operator):
+def user(stack, operator, _names):
     """An ordinary user, whose servers are deleted after the test."""
-    user = User(stack, operator)
+    user = User(stack, operator, _names)
     yield user
     user.delete_all()

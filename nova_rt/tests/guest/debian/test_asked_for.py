@@ -5,8 +5,6 @@ The clock of an emulated pCPU is this machine's, so shares are approximate here;
 ``test_machines_in_virtual_time.py`` measures exactly.
 """
 
-import pathlib
-
 import pytest
 
 from nova_rt.tests.e2e import driver
@@ -15,7 +13,6 @@ from tacker_rt.tests.e2e import client
 from tacker_rt.tests.e2e import heat
 from tacker_rt.tests.e2e import vnf
 
-HINTS = pathlib.Path(__file__).parents[4] / 'tosca' / 'hot' / 'hints.yaml'
 WINDOW_S = 10.0
 HOG = ('/srv/node/hog', 'fifo', '50')
 
@@ -28,11 +25,9 @@ def command(stack):
 
 @pytest.fixture
 def flavor(stack):
-    """The flavor that the templates and packages name; it reserves nothing."""
-    admin = client.Client(stack.environment('admin'))
-    admin.run('flavor create vnf --vcpus 2 --ram 64 --disk 1')
-    yield 'vnf'
-    admin.run('flavor delete vnf')
+    """That of the templates and packages."""
+    with vnf.flavor(client.Client(stack.environment('admin'))) as name:
+        yield name
 
 
 def gets(user, server, shares):
@@ -60,7 +55,7 @@ def test_a_hint_is_what_the_vcpu_gets(user, flavors):
 def test_hints_of_a_template_are_what_the_vcpus_get(user, command, flavor):
     owner = heat.Owner(command)
     try:
-        gets(user, owner.create(HINTS, image=user.image, flavor=flavor), [0.3, 0.3])
+        gets(user, owner.create(heat.HINTS, image=user.image, flavor=flavor), [0.3, 0.3])
     finally:
         owner.delete_all()
 
@@ -70,8 +65,7 @@ def test_a_vdu_is_what_the_vcpus_get(user, command, flavor, tmp_path):
     try:
         made = operator.create(operator.onboard(
             'standard', {'name: busybox': f'name: {user.image}'}))
-        made.instantiate(**{'lcm-operation-user-data': 'tacker_rt/user_data.py',
-                            'lcm-operation-user-data-class': 'StandardUserData'})
+        made.instantiate(**vnf.STANDARD)
         server, = made.servers('VDU_RT')
         gets(user, server, [0.3, 0.3])
         made.terminate()
