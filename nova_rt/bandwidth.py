@@ -44,8 +44,11 @@ def runtime_covering(bandwidth: int, period_us: int) -> int:
 
 
 def longest_runtime(bandwidth: int, period_us: int) -> int:
-    """Return the largest runtime in µs whose bandwidth is at most this one."""
-    return ((bandwidth + 1) * period_us - 1) >> BW_SHIFT
+    """Return the largest runtime in µs, of at most a period, whose bandwidth is at most this.
+
+    The inverse of :func:`to_bandwidth`, which rounds down.
+    """
+    return min(period_us, ((bandwidth + 1) * period_us - 1) >> BW_SHIFT)
 
 
 def percent(bandwidth: int) -> str:

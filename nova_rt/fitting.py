@@ -219,8 +219,7 @@ def longest_runtime(host: shares.HostShares, wanted: reservation.Reservation,
     most = min(sorted(host.left)[-wanted.vcpus], share // wanted.vcpus)
     if most < 1:
         return 0
-    # The inverse of to_bandwidth(), which rounds down.
-    runtime_us = (most + 1) * wanted.period_us - 1 >> bandwidth.BW_SHIFT
+    runtime_us = bandwidth.longest_runtime(most, wanted.period_us)
     return runtime_us if runtime_us >= bandwidth.MIN_RUNTIME_US else 0
 
 

@@ -59,7 +59,12 @@ def test_runtime_covering_is_the_least_that_suffices(wanted, period_us):
 def test_longest_runtime_is_the_largest_that_is_not_over(most, period_us):
     runtime_us = bandwidth.longest_runtime(most, period_us)
     assert bandwidth.to_bandwidth(runtime_us, period_us) <= most
-    assert bandwidth.to_bandwidth(runtime_us + 1, period_us) > most
+    assert runtime_us == period_us or bandwidth.to_bandwidth(runtime_us + 1, period_us) > most
+
+
+def test_no_runtime_is_longer_than_its_period():
+    # Rounded down, 1048578 µs every 1048577 µs are a whole CPU, too.
+    assert bandwidth.longest_runtime(bandwidth.BW_UNIT, 1_048_577) == 1_048_577
 
 
 @given(st.lists(st.tuples(runtimes, periods), max_size=20))
