@@ -106,6 +106,24 @@ class PlacementClient:
         capacity: int = inventory['total'] - inventory['reserved']
         return capacity
 
+    def share_of_project(self, project: str) -> int:
+        """Return the share allocated to servers and migrations of a project.
+
+        :raises UsagesRetrievalFailed: if Placement refuses
+        """
+        usages: Mapping[str, int] = self._client.get_usages_counts_for_limits(
+            self._context, project)
+        return usages.get(shares.RESOURCE_CLASS, 0)
+
+    def share_of(self, consumer: str) -> int:
+        """Return the share allocated to a consumer.
+
+        :raises ConsumerAllocationRetrievalFailed: if Placement refuses
+        """
+        payload = self._client.get_allocs_for_consumer(self._context, consumer)
+        return sum(allocation['resources'].get(shares.RESOURCE_CLASS, 0)
+                   for allocation in payload['allocations'].values())
+
     def shares_on(self, provider: str) -> dict[str, int]:
         """Return the share allocated of a host, by consumer.
 

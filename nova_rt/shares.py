@@ -15,6 +15,7 @@ import operator
 
 from nova_rt import bandwidth
 from nova_rt import reservation
+from nova_rt import wording
 
 # Placement's resource class for bandwidth summed over pCPUs or vCPUs, the key
 # by which a flavor asks for it, and the trait of hosts that offer it.
@@ -124,6 +125,27 @@ class HostShares:
             used = tuple(u + everywhere for u in self.used)
         return HostShares(
             self.capacity, used, now, self.occupancy, tuple(sizes))
+
+
+def check_extra_spec(extra_specs: Mapping[str, object], vcpus: int) -> None:
+    """Refuse a share in a flavor that is not that of the flavor's own reservation.
+
+    A flavor needs none, but others may read it there.
+
+    :param vcpus: of the flavor
+    :raises nova_rt.reservation.InvalidReservationError: with the number that is right
+    """
+    if EXTRA_SPEC not in extra_specs:
+        return
+    described = reservation.described(extra_specs, vcpus)
+    if described is None:
+        raise reservation.InvalidReservationError(
+            f'{EXTRA_SPEC} is set, but the flavor has no reservation of its own: remove it, '
+            f'or set {reservation.RUNTIME} and {reservation.PERIOD} too.')
+    if reservation.parse_number(EXTRA_SPEC, extra_specs[EXTRA_SPEC]) != described.share:
+        raise reservation.InvalidReservationError(
+            f'{EXTRA_SPEC} is {wording.shown(extra_specs[EXTRA_SPEC])}, but the share of '
+            f"the flavor's reservation is {described.share}: set it to that, or remove it.")
 
 
 def to_stats(shares: HostShares, with_sizes: bool = True) -> dict[str, str]:

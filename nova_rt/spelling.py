@@ -44,17 +44,17 @@ def check_hint_names(names: Iterable[str]) -> None:
 
 
 def check_extra_spec_names(names: Iterable[str]) -> None:
-    """Refuse extra specs that look like ours but are not, or that we compute.
+    """Refuse extra specs that look like ours but are not, or stand in a group.
 
     :raises reservation.InvalidReservationError: at the first such name
     """
     for name in names:
-        if name in reservation.EXTRA_SPECS:
+        if name in reservation.EXTRA_SPECS or name == shares.EXTRA_SPEC:
             continue
         if _SHARE.fullmatch(name):
             raise reservation.InvalidReservationError(
-                f'{name} cannot be set by hand: it is computed from vCPUs, '
-                f'{reservation.RUNTIME} and {reservation.PERIOD}.')
+                f'{name} puts the share into a group of its own: it is asked for with the '
+                f'vCPUs, as {shares.EXTRA_SPEC}, and without it just as well.')
         suggestion = meant(name)
         if suggestion:
             raise reservation.InvalidReservationError(

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of the reservation that a request to nova-api asks for.
 
-Each check takes the caller's request context, the decoded body and what the
-path names. It returns if nothing is wrong, or if Nova will find the fault itself;
-it raises nova_rt.reservation.InvalidReservationError for what nova-rt refuses, and
-lets the errors of Nova's lookups through.
+Each check takes the caller, the decoded body and what the path names. It returns
+what the request adds to the share of a project, None if that is nothing or if Nova
+will find a fault itself. It raises nova_rt.reservation.InvalidReservationError and
+nova_rt.policies.NotAllowedError for what nova-rt refuses, and lets the errors of Nova's
+lookups through.
 
 Flavors are looked up with the caller's own context, as Nova does, and the
 caller's policy is asked first: no answer tells callers of a flavor or a server
@@ -13,76 +14,162 @@ that they may not see.
 
 from collections.abc import Callable
 from collections.abc import Mapping
+import dataclasses
 import functools
 
 from nova import context as nova_context
 from nova import objects
 from nova.api.openstack import common
+from nova.compute import vm_states
 import nova.conf
 from nova.policies import flavor_extra_specs as extra_specs_policies
 from nova.policies import servers as server_policies
+from nova.policies import shelve as shelve_policies
 
 from nova_rt import bandwidth
 from nova_rt import contradictions
 from nova_rt import kinds
+from nova_rt import policies
 from nova_rt import reservation
+from nova_rt import shares
 from nova_rt import spelling
 from nova_rt.api import images
+from nova_rt.instance import flavors
+from nova_rt.instance import holdings
 from nova_rt.instance import request_specs
+from nova_rt.limits import admission
 
 CONF = nova.conf.CONF
 
 # Nova reads the second only if the first is absent, even when it is empty.
 HINT_KEYS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
 
-# The extra specs of others that matter beside a reservation.
+# The extra specs that are wrong or right only together.
+_OURS = {*reservation.EXTRA_SPECS, shares.EXTRA_SPEC}
+# Those of others that matter beside a reservation.
 _BESIDE = {*contradictions.EXTRA_SPECS,
            *(kinds.TRAIT_PREFIX + kind.trait for kind in kinds.Kind)}
 
 
-def check_create(context: nova_context.RequestContext, body: object) -> None:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sends a request.
+
+    :ivar policy: nova-rt's rules in force
+    """
+
+    context: nova_context.RequestContext
+    policy: policies.Policy
+
+    def allows(self, rule: str, project: str) -> bool:
+        """Return whether a rule of nova-rt's lets the caller do something."""
+        return self.policy.allows(self.context, rule, project)
+
+
+def check_create(caller: Caller, body: object) -> admission.Demand | None:
     """Check a new server: its hints over its flavor."""
+    context = caller.context
     server = _mapping(body, 'server')
     flavor_ref = server.get('flavorRef')
     if not isinstance(flavor_ref, (int, str)):
-        return
+        return None
     target = {'project_id': context.project_id, 'user_id': context.user_id,
               'availability_zone': server.get('availability_zone')}
     if not context.can(server_policies.SERVERS % 'create', target,
                        fatal=False):
-        return
-    _check_server(context, common.get_id_from_href(flavor_ref), _hints(body),
-                  functools.partial(images.of_new_server, context, server))
+        return None
+    hints = _hints(body)
+    flavor = _flavor(context, common.get_id_from_href(flavor_ref))
+    wanted = _check_server(flavor, hints,
+                           functools.partial(images.of_new_server, context, server))
+    if wanted is None:
+        return None
+    # Nova refuses a server that no project would own.
+    project = context.project_id or ''
+    if (reservation.times_from_hints(hints) != reservation.Times()
+            and not caller.allows(policies.HINT, project)):
+        raise policies.NotAllowedError(
+            f'Your roles do not allow {policies.HINT}: choose a flavor with the reservation, '
+            'and give no hint for it.')
+    _check_beyond(caller, project, flavor, wanted)
+    return admission.Demand(project, _count(server) * wanted.share)
 
 
-def check_action(context: nova_context.RequestContext, body: object,
-                 server_id: str) -> None:
+def check_action(caller: Caller, body: object,
+                 server_id: str) -> admission.Demand | None:
     """Check a resize: the server's stored hints and its image with the new flavor.
 
-    A rebuild as well: its flavor and its stored hints with the new image. Other
-    actions keep both.
+    A rebuild as well: its flavor and its stored hints with the new image. A server
+    without a host that is unshelved takes up its share again. Other actions keep all.
     """
     flavor_ref = _mapping(body, 'resize').get('flavorRef')
     image_ref = _mapping(body, 'rebuild').get('imageRef')
     if isinstance(flavor_ref, (int, str)):
-        spec = _spec_of(context, server_id, 'resize')
-        if spec is not None:
-            _check_server(context, str(flavor_ref), _stored_hints(spec),
-                          functools.partial(request_specs.image_of, spec))
-    elif isinstance(image_ref, str):
-        spec = _spec_of(context, server_id, 'rebuild')
-        if spec is not None and request_specs.reservation_of(spec):
-            _check_together(spec.flavor.extra_specs,
-                            images.properties(context, image_ref))
+        return _check_resize(caller, server_id, str(flavor_ref))
+    if isinstance(image_ref, str):
+        _check_rebuild(caller.context, server_id, image_ref)
+    elif isinstance(body, dict) and 'unshelve' in body:
+        return _unshelved(caller.context, server_id)
+    return None
 
 
-def check_extra_specs(context: nova_context.RequestContext, body: object,
+def _check_resize(caller: Caller, server_id: str,
+                  flavor_id: str) -> admission.Demand | None:
+    context = caller.context
+    spec = _spec_of(context, server_id, server_policies.SERVERS % 'resize')
+    if spec is None:
+        return None
+    flavor = _flavor(context, flavor_id)
+    wanted = _check_server(flavor, _stored_hints(spec),
+                           functools.partial(request_specs.image_of, spec))
+    if wanted is None:
+        return None
+    _check_beyond(caller, spec.project_id, flavor, wanted)
+    instance = _instance(context, server_id)
+    if instance is None:
+        return None
+    has = flavors.reservation_of(instance.flavor)
+    return admission.Demand(
+        spec.project_id, wanted.share - (has.share if has else 0), server_id)
+
+
+def _check_rebuild(context: nova_context.RequestContext, server_id: str,
+                   image_ref: str) -> None:
+    spec = _spec_of(context, server_id, server_policies.SERVERS % 'rebuild')
+    if spec is not None and request_specs.reservation_of(spec):
+        _check_together(spec.flavor.extra_specs,
+                        images.properties(context, image_ref))
+
+
+def _unshelved(context: nova_context.RequestContext,
+               server_id: str) -> admission.Demand | None:
+    spec = _spec_of(context, server_id, shelve_policies.POLICY_ROOT % 'unshelve')
+    has = request_specs.reservation_of(spec) if spec else None
+    instance = _instance(context, server_id) if has else None
+    if (spec is None or has is None or instance is None
+            or instance.vm_state != vm_states.SHELVED_OFFLOADED):
+        return None
+    return admission.Demand(spec.project_id, has.share)
+
+
+def _instance(context: nova_context.RequestContext,
+              server_id: str) -> objects.Instance | None:
+    """Return a server, None while it is in no cell."""
+    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server_id)
+    if mapping.cell_mapping is None:
+        return None
+    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
+        return holdings.fetch(cell, server_id)
+
+
+def check_extra_specs(caller: Caller, body: object,
                       flavor_id: str, key: str | None = None) -> None:
     """Check extra specs that are added to a flavor.
 
     :param key: the extra spec that the path names; without it, the body
         holds any number of them
     """
+    context = caller.context
     action = 'update' if key else 'create'
     if not context.can(extra_specs_policies.POLICY_ROOT % action, target={},
                        fatal=False):
@@ -91,13 +178,14 @@ def check_extra_specs(context: nova_context.RequestContext, body: object,
     if not isinstance(added, dict):
         return
     spelling.check_extra_spec_names(added)
-    ours = not added.keys().isdisjoint(reservation.EXTRA_SPECS)
+    ours = not added.keys().isdisjoint(_OURS)
     if not ours and added.keys().isdisjoint(_BESIDE):
         return
     flavor = objects.Flavor.get_by_flavor_id(context, flavor_id)
     together = {**flavor.extra_specs, **added}
     try:
         described = reservation.described(together, flavor.vcpus)
+        shares.check_extra_spec(together, flavor.vcpus)
     except reservation.InvalidReservationError:
         if ours:
             raise
@@ -109,13 +197,13 @@ def check_extra_specs(context: nova_context.RequestContext, body: object,
 
 
 def _spec_of(context: nova_context.RequestContext, server_id: str,
-             action: str) -> objects.RequestSpec | None:
-    """Return a server's request, None if the caller may not do this with it."""
+             rule: str) -> objects.RequestSpec | None:
+    """Return a server's request, None if Nova's rule keeps the caller from this."""
     server = objects.InstanceMapping.get_by_instance_uuid(context, server_id)
     target = {'user_id': server.user_id, 'project_id': server.project_id}
     if not (context.is_admin or context.project_id == server.project_id):
         return None
-    if not context.can(server_policies.SERVERS % action, target, fatal=False):
+    if not context.can(rule, target, fatal=False):
         return None
     return objects.RequestSpec.get_by_instance_uuid(context, server_id)
 
@@ -125,21 +213,38 @@ def _stored_hints(spec: objects.RequestSpec) -> Mapping[str, object]:
     return hints or {}
 
 
-def _check_server(context: nova_context.RequestContext, flavor_id: str,
-                  hints: Mapping[str, object],
-                  image: Callable[[], Mapping[str, object]]) -> None:
+def _flavor(context: nova_context.RequestContext, flavor_id: str) -> objects.Flavor:
+    return objects.Flavor.get_by_flavor_id(context, flavor_id, 'no')
+
+
+def _check_server(flavor: objects.Flavor, hints: Mapping[str, object],
+                  image: Callable[[], Mapping[str, object]],
+                  ) -> reservation.Reservation | None:
     """Check a server's flavor with its hints and its image.
 
     :param image: returns its properties; called only if there is a reservation
+    :returns: the reservation that it asks for
     """
-    flavor = objects.Flavor.get_by_flavor_id(context, flavor_id, 'no')
     # What was set before the filter was there, or past it.
     spelling.check_extra_spec_names(flavor.extra_specs)
+    shares.check_extra_spec(flavor.extra_specs, flavor.vcpus)
     wanted = reservation.requested(flavor.extra_specs, hints, flavor.vcpus)
     if wanted:
         reservation.check_cap(wanted, _cap())
         _check_together(flavor.extra_specs, {})
         _check_together(flavor.extra_specs, image())
+    return wanted
+
+
+def _check_beyond(caller: Caller, project: str, flavor: objects.Flavor,
+                  wanted: reservation.Reservation) -> None:
+    """Check whether the caller may have more than the flavor's own bandwidth."""
+    most = flavors.own_bandwidth(flavor)
+    if wanted.bandwidth > most and not caller.allows(policies.HINT_BEYOND, project):
+        raise policies.NotAllowedError(
+            f'The flavor reserves {bandwidth.percent(most)} of a CPU for each vCPU, the hints '
+            f'ask for {bandwidth.percent(wanted.bandwidth)}, and your roles do not allow '
+            f'{policies.HINT_BEYOND}: choose a flavor that reserves more.')
 
 
 def _check_together(extra_specs: Mapping[str, object],
@@ -167,6 +272,12 @@ def _hints(body: object) -> Mapping[str, object]:
             f'{HINT_KEYS[1]} asks for another reservation than '
             f'{HINT_KEYS[0]}: give the hints under {HINT_KEYS[0]} only.')
     return given[0]
+
+
+def _count(server: Mapping[str, object]) -> int:
+    """Return how many servers are asked for at most; 1 for what Nova will refuse."""
+    count = str(server.get('max_count') or server.get('min_count') or 1)
+    return int(count) if count.isdecimal() and len(count) < 10 else 1
 
 
 def _mapping(body: object, key: str) -> Mapping[str, object]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The WSGI filter that refuses invalid reservations, with HTTP 400.
+"""The WSGI filter that refuses reservations: invalid ones with HTTP 400, those that the
+caller's roles do not allow or that are over the project's limit with 403.
 
 In api-paste.ini it stands last, just before ``osapi_compute_app_v21``::
 
@@ -7,7 +8,8 @@ In api-paste.ini it stands last, just before ``osapi_compute_app_v21``::
     use = egg:nova-rt#rt_reservations
 
 It refuses only what it is sure of. Everything else, malformed requests and an
-unreachable database included, goes on to Nova, which answers as it always does.
+unreachable database included, goes on to Nova, which answers as it always does. Only
+where Keystone limits the share of a project, what cannot be counted is answered 503.
 """
 
 from collections.abc import Callable
@@ -26,8 +28,11 @@ import webob.dec
 import webob.exc
 
 from nova_rt import conf
+from nova_rt import policies
 from nova_rt import reservation
 from nova_rt.api import checks
+from nova_rt.limits import admission
+from nova_rt.limits import errors as limit_errors
 
 LOG = logging.getLogger(__name__)
 
@@ -35,7 +40,8 @@ LOG = logging.getLogger(__name__)
 # The method does not matter: Nova lets a query string override it, and there
 # is no other POST or PUT on these paths.
 _SERVERS = r'(?:/[0-9a-f-]+)?/(?:servers|os-volumes_boot)'
-_CHECKS: tuple[tuple[re.Pattern[str], Callable[..., None]], ...] = (
+_Check = Callable[..., admission.Demand | None]
+_CHECKS: tuple[tuple[re.Pattern[str], _Check], ...] = (
     (re.compile(f'{_SERVERS}/?'), checks.check_create),
     (re.compile(f'{_SERVERS}/(?P<server_id>[^/]+)/action/?'),
      checks.check_action),
@@ -62,28 +68,62 @@ def filter_factory(global_conf: dict[str, str], **local_conf: str
 
 
 class ReservationFilter:
-    """Answers 400 with one sentence, or hands the request on untouched."""
+    """Answers with one sentence, or hands the request on untouched."""
 
     def __init__(self, application: Any) -> None:
         self._application = application
+        self._policy = policies.Policy(nova.conf.CONF)
 
     # WebOb ships no types.
     @webob.dec.wsgify(RequestClass=wsgi.Request)  # type: ignore[untyped-decorator]
     def __call__(self, request: wsgi.Request) -> Any:
         """Answer one request; the WSGI application itself."""
         try:
-            _check(request)
+            demand = self._check(request)
+            if demand is None:
+                return self._application
+            with admission.admitted(request.environ['nova.context'], demand):
+                return request.get_response(self._application)
         except reservation.InvalidReservationError as exc:
-            LOG.info('Refused: %s', exc)
-            return wsgi.Fault(webob.exc.HTTPBadRequest(
-                explanation=str(exc)))
+            return _refusal(webob.exc.HTTPBadRequest, exc)
+        except (policies.NotAllowedError, limit_errors.OverLimitError) as exc:
+            return _refusal(webob.exc.HTTPForbidden, exc)
+        except limit_errors.UndecidedError as exc:
+            return _refusal(webob.exc.HTTPServiceUnavailable, exc)
+
+    def _check(self, request: wsgi.Request) -> admission.Demand | None:
+        check, named = _route(request)
+        if check is None:
+            return None
+        context = request.environ.get('nova.context')
+        if context is None:
+            LOG.error('rt_reservations checks nothing: in api-paste.ini it must '
+                      'come after keystonecontext')
+            return None
+        try:
+            return check(checks.Caller(context, self._policy), _body(request), **named)
         except _LEFT_TO_NOVA as exc:
             LOG.info('Not checked, left to Nova: %s', exc)
-        return self._application
+            return None
 
 
-def _route(request: wsgi.Request
-           ) -> tuple[Callable[..., None] | None, dict[str, str | None]]:
+def _body(request: wsgi.Request) -> object:
+    """Return the decoded body, None if it is not JSON."""
+    # Nova's answers to a wrong version or content type come first.
+    request.set_api_version_request()
+    request.get_content_type()
+    try:
+        return jsonutils.loads(request.body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _refusal(status: type[webob.exc.HTTPException], exc: Exception) -> wsgi.Fault:
+    LOG.info('Refused: %s', exc)
+    return wsgi.Fault(status(explanation=str(exc)))
+
+
+def _route(request: wsgi.Request) -> tuple[_Check | None, dict[str, str | None]]:
     """Return the check for a request and what its path names."""
     if request.method in ('POST', 'PUT'):
         for path, check in _CHECKS:
@@ -91,22 +131,3 @@ def _route(request: wsgi.Request
             if match:
                 return check, match.groupdict()
     return None, {}
-
-
-def _check(request: wsgi.Request) -> None:
-    check, named = _route(request)
-    if check is None:
-        return
-    context = request.environ.get('nova.context')
-    if context is None:
-        LOG.error('rt_reservations checks nothing: in api-paste.ini it must '
-                  'come after keystonecontext')
-        return
-    # Nova's answers to a wrong version or content type come first.
-    request.set_api_version_request()
-    request.get_content_type()
-    try:
-        body = jsonutils.loads(request.body)
-    except (ValueError, RecursionError):
-        return
-    check(context, body, **named)

@@ -100,11 +100,12 @@ def of_flavor(context: nova_context.RequestContext, flavor: objects.Flavor,
         image=image, scheduler_hints=_as_stored(hints))
     spec.obj_set_defaults()
     spec.numa_topology, spec.pci_requests = _devices(whole, image)
+    wanted = flavors.reservation_of(whole)
     return Question(
         shortfalls.Request(
-            flavors.reservation_of(whole), utils.resources_from_flavor_and_bfv(whole, False),
+            wanted, utils.resources_from_flavor_and_bfv(whole, False),
             kind=kinds.chosen(flavor.extra_specs, {}), traits=_traits(flavor)),
-        nova_filters.Filters(context, spec), quotas.of(context, flavor))
+        nova_filters.Filters(context, spec), quotas.of(context, flavor, wanted))
 
 
 def _as_stored(hints: Mapping[str, object]) -> dict[str, list[str]]:

@@ -19,13 +19,20 @@ from nova import quota
 from openstack import exceptions as sdk_exceptions
 from oslo_limit import exception as limit_exceptions
 
+from nova_rt import bandwidth
 from nova_rt import errors
+from nova_rt import reservation
 from nova_rt import shortfalls
+from nova_rt.limits import admission
+from nova_rt.limits import errors as limit_errors
+from nova_rt.limits import keystone
 
 # What Nova's drivers raise: that of unified limits asks Keystone and Placement.
 _UNREADABLE = (exception.NovaException, ks_exc.ClientException, sdk_exceptions.SDKException,
                limit_exceptions.SessionInitError, ValueError)
-_UNITS = {'instances': 'servers', 'cores': 'vCPUs', 'ram': 'MiB of RAM'}
+_SHARE = 'share'
+_UNITS = {'instances': 'servers', 'cores': 'vCPUs', 'ram': 'MiB of RAM',
+          _SHARE: 'of a CPU reserved'}
 
 
 class UnreadableError(errors.NovaRTError):
@@ -37,7 +44,7 @@ class Quota:
     """One that is not unlimited; as a string, a sentence.
 
     :ivar owner: ``project`` or ``user``
-    :ivar resource: Nova's name of it: instances, cores or ram
+    :ivar resource: Nova's name of it: instances, cores or ram; share, in fixed point
     :ivar needed: by one server
     """
 
@@ -59,23 +66,29 @@ class Quota:
 
     def __str__(self) -> str:
         """Say how much there may be and is."""
-        return (f'The {self.owner} may have {self.limit} {_UNITS[self.resource]}, and has '
-                f'{self.used}.')
+        return (f'The {self.owner} may have {self.shown(self.limit)} {_UNITS[self.resource]}, '
+                f'and has {self.shown(self.used)}.')
+
+    def shown(self, amount: int) -> str:
+        """Return an amount of the resource as people read it."""
+        return bandwidth.percent(amount) if self.resource == _SHARE else str(amount)
 
 
 def shortfalls_of(quotas: Iterable[Quota]) -> list[shortfalls.Shortfall]:
     """Return which quotas leave too little for a single server."""
-    return [shortfalls.Shortfall('', 'quota', str(each.needed), str(each.left),
-                                 str(each.needed - each.left), str(each))
+    return [shortfalls.Shortfall('', 'quota', each.shown(each.needed), each.shown(each.left),
+                                 each.shown(each.needed - each.left), str(each))
             for each in quotas if not each.servers]
 
 
-def of(context: nova_context.RequestContext, flavor: objects.Flavor) -> list[Quota]:
+def of(context: nova_context.RequestContext, flavor: objects.Flavor,
+       wanted: reservation.Reservation | None) -> list[Quota]:
     """Return the quotas that a server of this flavor counts for, those of the caller.
 
     With Nova's unified limits, these are the limits that Keystone has of servers, VCPU and
-    MEMORY_MB; Nova's driver for them shows no others.
+    MEMORY_MB; Nova's driver for them shows no others. The share's is read by nova-rt.
 
+    :param wanted: the reservation that the server would have
     :returns: none for a caller without a project
     :raises UnreadableError: if Nova cannot tell them
     """
@@ -83,7 +96,10 @@ def of(context: nova_context.RequestContext, flavor: objects.Flavor) -> list[Quo
     if not context.project_id:
         return []
     try:
-        return _of_caller(context, needed)
+        return (_of_caller(context, needed)
+                + (_of_share(context, context.project_id, wanted.share) if wanted else []))
+    except limit_errors.UndecidedError as exc:
+        raise UnreadableError(str(exc)) from None
     except _UNREADABLE as exc:
         raise UnreadableError(
             f"Nova's quotas cannot be read ({exc}): look at [quota] and [oslo_limit] of "
@@ -108,3 +124,10 @@ def _limited(owner: str, quotas: Mapping[str, Mapping[str, int]],
         limit = quotas[resource]['limit']
         if amount and limit >= 0:
             yield Quota(owner, resource, limit, quotas[resource]['in_use'], amount)
+
+
+def _of_share(context: nova_context.RequestContext, project: str, share: int) -> list[Quota]:
+    limit = keystone.of_project(project)
+    if limit is None:
+        return []
+    return [Quota('project', _SHARE, limit, admission.used(context, project), share)]

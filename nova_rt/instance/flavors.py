@@ -8,6 +8,7 @@ instance's own flavor only.
 from __future__ import annotations
 
 from collections.abc import Mapping
+import contextlib
 
 from nova import objects
 
@@ -21,6 +22,14 @@ def reservation_of(flavor: objects.Flavor) -> reservation.Reservation | None:
     :raises InvalidReservationError: if the flavor asks for an invalid one
     """
     return reservation.requested(flavor.extra_specs, {}, flavor.vcpus)
+
+
+def own_bandwidth(flavor: objects.Flavor) -> int:
+    """Return the bandwidth that a flavor gives each vCPU without a hint; 0 for none."""
+    with contextlib.suppress(reservation.InvalidReservationError):
+        described = reservation.described(flavor.extra_specs, flavor.vcpus)
+        return described.bandwidth if described else 0
+    return 0
 
 
 def with_reservation(flavor: objects.Flavor,

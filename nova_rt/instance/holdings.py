@@ -23,6 +23,8 @@ NEW = 'new_'
 IN_PLACE = 'rt_in_place'
 # Marks a server whose reservation was changed, and whose hint is still to follow.
 HINT_DUE = 'rt_hint_due'
+# By how much share a server grows if the resize that was asked for last has begun.
+GROWTH = 'rt_growth'
 
 
 def fetch(context: nova_context.RequestContext, server: str) -> objects.Instance:

@@ -18,7 +18,7 @@ from nova_rt.instance import holdings
 from nova_rt.removal import documents
 
 KEYS = (holdings.PCPUS, holdings.OLD + holdings.PCPUS, holdings.NEW + holdings.PCPUS,
-        holdings.IN_PLACE, holdings.HINT_DUE)
+        holdings.IN_PLACE, holdings.HINT_DUE, holdings.GROWTH)
 _MERGED = f'%{shares.EXTRA_SPEC}%'
 _REPORTED = '%"rt_%'
 # Nova's own tables, and its archive of them, which has the same columns.

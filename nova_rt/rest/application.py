@@ -14,11 +14,11 @@ import routes
 import webob
 import webob.dec
 
+from nova_rt import policies
 from nova_rt.db import problems
 from nova_rt.rest import endpoints
 from nova_rt.rest import errors
 from nova_rt.rest import microversions
-from nova_rt.rest import policies
 from nova_rt.rest import validation
 
 LOG = logging.getLogger(__name__)

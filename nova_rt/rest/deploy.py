@@ -12,9 +12,9 @@ from typing import Any
 import nova.conf
 
 from nova_rt import conf
+from nova_rt import policies
 from nova_rt.rest import application
 from nova_rt.rest import discovery
-from nova_rt.rest import policies
 from nova_rt.rest import routes
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from nova import context as nova_context
 
-from nova_rt.rest import policies
+from nova_rt import policies
 
 # JSON Schema, draft 2020-12, as OpenAPI 3.1 has it; and what it describes.
 Schema = Mapping[str, Any]

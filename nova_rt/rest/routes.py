@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nova_rt.rest import policies
+from nova_rt import policies
 from nova_rt.rest import schemas
 from nova_rt.rest.endpoints import Endpoint
 from nova_rt.rest.handlers import fit

@@ -120,7 +120,7 @@ CAPACITY = _object({
         'limit': {'type': 'string', 'description': 'why there are no more, a sentence'}})),
     'quotas': {**_list(_object({
         'owner': {'type': 'string', 'enum': ['project', 'user']},
-        'resource': {'type': 'string', 'enum': ['instances', 'cores', 'ram']},
+        'resource': {'type': 'string', 'enum': ['instances', 'cores', 'ram', 'share']},
         'servers': {**_COUNT, 'description': 'how many more it lets run'},
         'sentence': _TEXT})),
         'description': "since 1.2: the caller's, but unlimited ones"}}, ('quotas',))

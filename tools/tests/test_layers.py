@@ -15,7 +15,8 @@ PURE = {'nova_rt', 'nova_rt.model'}
 NOVAS = {'nova', 'oslo_log', 'oslo_messaging', 'libvirt'}
 _FLOOR = {'nova_rt', 'nova_rt.instance', 'nova_rt.allocations'}
 _PRODUCT = _FLOOR | {
-    'nova_rt.signatures', 'nova_rt.virt', 'nova_rt.filters', 'nova_rt.api',
+    'nova_rt.signatures', 'nova_rt.virt', 'nova_rt.filters', 'nova_rt.policies',
+    'nova_rt.limits', 'nova_rt.api',
     'nova_rt.compute', 'nova_rt.db', 'nova_rt.audit', 'nova_rt.view', 'nova_rt.explain',
     'nova_rt.metrics', 'nova_rt.removal', 'nova_rt.model'}
 
@@ -28,16 +29,19 @@ ALLOWED = {
     'nova_rt.instance': {'nova_rt'},
     'nova_rt.allocations': {'nova_rt'},
     'nova_rt.db': {'nova_rt'},
-    'nova_rt.api': {'nova_rt', 'nova_rt.instance'},
+    'nova_rt.policies': {'nova_rt'},
+    'nova_rt.limits': _FLOOR | {'nova_rt.db'},
+    'nova_rt.api': {'nova_rt', 'nova_rt.instance', 'nova_rt.policies', 'nova_rt.limits'},
     'nova_rt.virt': _FLOOR,
     'nova_rt.filters': _FLOOR | {'nova_rt.signatures'},
     'nova_rt.compute': _FLOOR | {'nova_rt.signatures', 'nova_rt.virt'},
     'nova_rt.audit': _FLOOR | {'nova_rt.virt'},
     'nova_rt.view': _FLOOR | {'nova_rt.filters'},
-    'nova_rt.explain': _FLOOR | {'nova_rt.filters', 'nova_rt.view'},
+    'nova_rt.explain': _FLOOR | {'nova_rt.filters', 'nova_rt.limits', 'nova_rt.view'},
     'nova_rt.metrics': _FLOOR | {'nova_rt.virt'},
     'nova_rt.removal': _FLOOR | {'nova_rt.db', 'nova_rt.virt'},
-    'nova_rt.rest': _FLOOR | {'nova_rt.db', 'nova_rt.view', 'nova_rt.explain'},
+    'nova_rt.rest': _FLOOR | {
+        'nova_rt.db', 'nova_rt.policies', 'nova_rt.limits', 'nova_rt.view', 'nova_rt.explain'},
     'nova_rt.osc': {'nova_rt'},
     'nova_rt.cmd': _PRODUCT,
     'nova_rt.testing': _PRODUCT,

@@ -8,10 +8,13 @@ from nova import objects
 import nova.conf
 
 from nova_rt import bandwidth
+from nova_rt import policies
 from nova_rt import reservation
+from nova_rt.instance import flavors
 from nova_rt.instance import hint_update
+from nova_rt.limits import admission
+from nova_rt.limits import errors as limit_errors
 from nova_rt.rest import errors
-from nova_rt.rest import policies
 from nova_rt.rest.endpoints import Call
 from nova_rt.rest.endpoints import Json
 from nova_rt.rest.handlers import servers
@@ -20,9 +23,10 @@ from nova_rt.rest.handlers import servers
 def change(call: Call) -> Json:
     """Change it by the server's hint, all or nothing, and return the server.
 
-    :raises ForbiddenError: if it would be more than the caller may give
+    :raises ForbiddenError: if it would be more than the caller may give, or the project have
     :raises ConflictError: if the server cannot have it now
-    :raises UnavailableError: if the server's host does not do it
+    :raises UnavailableError: if the server's host does not do it, or the project's limit
+        cannot be told
     """
     server = servers.named(call)
     # To JSON Schema, 1.0 is a whole number, too.
@@ -30,9 +34,15 @@ def change(call: Call) -> Json:
     cap = bandwidth.fraction_to_bandwidth(nova.conf.CONF.rt.cap)
     try:
         _check_allowed(call, server.uuid, server.project, server.wanted, times)
-        hint_update.change(call.admin, server.uuid, times, cap, call.context.is_admin)
+        with admission.admitted(call.context, admission.Demand(
+                server.project, _growth(server.wanted, times))):
+            hint_update.change(call.admin, server.uuid, times, cap, call.context.is_admin)
     except reservation.InvalidReservationError as exc:
         raise errors.RefusedError(str(exc)) from None
+    except limit_errors.OverLimitError as exc:
+        raise errors.ForbiddenError(str(exc)) from None
+    except limit_errors.UndecidedError as exc:
+        raise errors.UnavailableError(str(exc)) from None
     except hint_update.UnansweredError as exc:
         raise errors.UnavailableError(_told(call, server.host, exc)) from None
     except hint_update.RefusedError as exc:
@@ -57,6 +67,11 @@ def _check_allowed(call: Call, uuid: str, project: str,
             'roles do not allow more: lower runtime_us.')
 
 
+def _growth(has: reservation.Reservation | None, times: reservation.Times) -> int:
+    """Return the share that a server is to have in addition."""
+    return has.with_times(times).share - has.share if has else 0
+
+
 def _told(call: Call, host: str | None, exc: hint_update.RefusedError) -> str:
     """Return the refusal, without the host's name for those who may not see it."""
     if host is None or call.allows(policies.SERVERS_HOST):
@@ -66,8 +81,5 @@ def _told(call: Call, host: str | None, exc: hint_update.RefusedError) -> str:
 
 def _most(call: Call, uuid: str) -> int:
     """Return the bandwidth of each vCPU by the flavor alone; 0 if it reserves nothing."""
-    spec = objects.RequestSpec.get_by_instance_uuid(call.admin, uuid)
-    times = reservation.times_from_extra_specs(spec.flavor.extra_specs)
-    if times.runtime_us is None or times.period_us is None:
-        return 0
-    return bandwidth.to_bandwidth(times.runtime_us, times.period_us)
+    return flavors.own_bandwidth(
+        objects.RequestSpec.get_by_instance_uuid(call.admin, uuid).flavor)

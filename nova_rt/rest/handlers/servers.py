@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from nova import exception
 
+from nova_rt import policies
 from nova_rt.rest import errors
-from nova_rt.rest import policies
 from nova_rt.rest.endpoints import Call
 from nova_rt.rest.endpoints import Json
 from nova_rt.rest.handlers import common

@@ -4,5 +4,6 @@ REBUILDING: str
 RESIZE_FINISH: str
 RESIZE_PREP: str
 RESIZE_REVERTING: str
+UNSHELVING: str
 rebuild_states: list[str]
 resizing_states: list[str]

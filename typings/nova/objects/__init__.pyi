@@ -140,6 +140,15 @@ class InstanceList(_Object):
     def get_by_filters(cls, context: nova_context.RequestContext, filters: Mapping[str, Any],
                        expected_attrs: Sequence[str] | None = ...) -> Self: ...
 
+class BuildRequest(_Object):
+    instance_uuid: str
+
+class BuildRequestList(_Object):
+    def __iter__(self) -> Iterator[BuildRequest]: ...
+    @classmethod
+    def get_by_filters(cls, context: nova_context.RequestContext,
+                       filters: Mapping[str, Any]) -> Self: ...
+
 class Migration(_Object):
     id: int
     uuid: str
@@ -260,6 +269,7 @@ class SchedulerRetries(_Object):
     hosts: ComputeNodeList
 
 class RequestSpec(_Object):
+    project_id: str
     availability_zone: str | None
     flavor: Flavor
     image: ImageMeta | None

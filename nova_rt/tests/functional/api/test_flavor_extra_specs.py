@@ -83,13 +83,24 @@ class FlavorExtraSpecsTest(cases.ApiTestCase):
         self.assert_accepted(self._set(
             cases.make_flavor(RESERVED), {RUNTIME: '5000', PERIOD: '10000'}))
 
-    def test_share_by_hand_is_refused_in_every_group(self):
+    def test_the_share_may_be_that_of_the_reservation_and_no_other(self):
+        share = 'resources:CUSTOM_RT_SHARE'
+        flavor = cases.make_flavor(RESERVED, vcpus=2)
+        for wrong in ('5', '1048577', 'x', '-1'):
+            self.assert_refused(self._set(flavor, {share: wrong}), share)
+            self.assert_refused(self._set_one(flavor, share, wrong), share)
+        self.assert_refused(self._set(flavor, {share: '5'}), 'is 1048576: set it to that')
+        self.assert_refused(self._set(cases.make_flavor(), {share: '5'}), 'or set cpu.rt_runtime')
+        self.assert_accepted(self._set_one(flavor, share, '1048576'))
+        self.assert_refused(self._set_one(flavor, RUNTIME, '50000'), 'is 524288: set it to that')
+        self.assert_accepted(self._set(flavor, {RUNTIME: '50000', share: '524288'}))
+
+    def test_a_share_in_a_group_of_its_own_is_refused(self):
         flavor = cases.make_flavor(RESERVED)
-        for group in ('', '1', '_x', '_RT'):
+        for group in ('1', '_x', '_RT'):
             name = f'resources{group}:CUSTOM_RT_SHARE'
             self.assert_refused(
-                self._set(flavor, {name: '5'}), name, 'by hand')
-            self.assert_refused(self._set_one(flavor, name, '5'), name)
+                self._set(flavor, {name: '524288'}), name, 'a group of its own')
         self.assert_accepted(
             self._set(flavor, {'resources:CUSTOM_RT_SHARES': '5'}))
 

@@ -144,7 +144,9 @@ class ServerCreateTest(cases.ApiTestCase):
                 ({**RESERVED, 'hw:cpu.rt_policy': 'idle'}, 'fifo, rr'),
                 ({**RESERVED, 'hw:cpu.rt_priority': '5'}, 'without'),
                 ({'hw:cpu.rt_policy': 'rr'}, 'without a reservation'),
-                ({**RESERVED, 'resources1:CUSTOM_RT_SHARE': '5'}, 'by hand')):
+                ({**RESERVED, 'resources:CUSTOM_RT_SHARE': '5'}, 'is 524288: set it to that'),
+                ({'resources:CUSTOM_RT_SHARE': '5'}, 'no reservation of its own'),
+                ({**RESERVED, 'resources1:CUSTOM_RT_SHARE': '5'}, 'group of its own')):
             self.assert_refused(
                 self.create_server(cases.make_flavor(specs)), words)
 

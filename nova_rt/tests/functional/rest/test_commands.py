@@ -10,7 +10,10 @@ from openstackclient import shell
 from osc_lib import clientmanager
 from wsgi_intercept import interceptor
 
-from nova_rt.rest import policies
+from nova_rt import bandwidth
+from nova_rt import policies
+from nova_rt.limits import keystone
+from nova_rt.testing import keystone_limits
 from nova_rt.tests.functional.rest import operators_cloud
 
 URL = 'http://operator.example/rt'
@@ -153,6 +156,17 @@ class TestCommands(CommandsCase):
         self.assert_refused('do not allow rt:servers:set', 'server', 'set',
                             self.batch['id'], '--runtime-us', '2000', token='user')
         self.assertEqual(0.3, self.told('server', 'show', self.web['id'])['bandwidth'])
+
+    def test_keystones_limit_of_the_project_holds_for_a_change_as_well(self):
+        limits = self.useFixture(keystone_limits.KeystoneLimits(
+            self.api.project_id, bandwidth.fraction_to_bandwidth(1.5)))
+        self.told('server', 'set', self.web['id'], '--runtime-us', '35000')
+        self.assert_refused(
+            'The project may have 150% of a CPU reserved, and has 150%: 2% more is over its limit',
+            'server', 'set', self.web['id'], '--runtime-us', '36000')
+        limits.of_project[keystone.RESOURCE] = 0
+        self.told('server', 'set', self.web['id'], '--runtime-us', '30000')
+        self.assert_refused('has 140%', 'server', 'set', self.web['id'], '--runtime-us', '31000')
 
     def test_what_is_refused_is_one_sentence(self):
         self.assert_refused(

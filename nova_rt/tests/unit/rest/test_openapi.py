@@ -8,9 +8,9 @@ import pathlib
 import jsonschema
 import pytest
 
+from nova_rt import policies
 from nova_rt.rest import handlers
 from nova_rt.rest import openapi
-from nova_rt.rest import policies
 from nova_rt.rest import routes
 
 ROOT = pathlib.Path(__file__).parents[4]

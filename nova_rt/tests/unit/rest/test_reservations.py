@@ -8,12 +8,12 @@ import nova.conf
 import pytest
 
 from nova_rt import conf
+from nova_rt import policies
 from nova_rt import reservation
 from nova_rt.instance import hint_update
 from nova_rt.rest import endpoints
 from nova_rt.rest import errors
 from nova_rt.rest import microversions
-from nova_rt.rest import policies
 from nova_rt.rest.handlers import reservations
 
 objects.register_all()
@@ -42,7 +42,8 @@ def flavor(monkeypatch):
     def flavor(specs):
         monkeypatch.setattr(
             reservations.objects.RequestSpec, 'get_by_instance_uuid',
-            lambda context, uuid: mock.Mock(**{'flavor.extra_specs': specs}))
+            lambda context, uuid: mock.Mock(**{
+                'flavor.extra_specs': specs, 'flavor.vcpus': HAS.vcpus}))
     flavor(FLAVOR)
     return flavor
 

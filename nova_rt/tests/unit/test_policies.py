@@ -5,7 +5,7 @@ from nova import context
 from oslo_config import cfg
 import pytest
 
-from nova_rt.rest import policies
+from nova_rt import policies
 
 OWN, OTHER = 'own', 'other'
 CALLERS = {
@@ -22,6 +22,7 @@ ALLOWED = {
     policies.SERVERS_LIST: PROJECT, policies.SERVERS_SHOW: PROJECT,
     policies.SERVERS_ALL: CLOUD, policies.SERVERS_HOST: CLOUD,
     policies.SERVERS_SET: {'admin'}, policies.SERVERS_SET_BEYOND: {'admin'},
+    policies.HINT: set(CALLERS), policies.HINT_BEYOND: set(CALLERS),
     policies.PROJECTS_LIST: PROJECT, policies.WHY: CLOUD, policies.CAPACITY: CLOUD,
 }
 

@@ -3,7 +3,7 @@
 
 The rules are overridden in Nova's own ``policy.yaml``. A reader of the system sees the
 whole cloud, a reader of a project sees its servers without their hosts. An administrator
-changes reservations.
+changes reservations. Whoever may create a server may give it a reservation by hints.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 from oslo_policy import policy
+
+from nova_rt import errors
 
 if TYPE_CHECKING:
     # Late: what lists the rules would load Nova before Nova has chosen its threads.
@@ -25,6 +27,8 @@ SERVERS_ALL = 'rt:servers:all_projects'
 SERVERS_HOST = 'rt:servers:host'
 SERVERS_SET = 'rt:servers:set'
 SERVERS_SET_BEYOND = 'rt:servers:set_beyond_flavor'
+HINT = 'rt:servers:hint'
+HINT_BEYOND = 'rt:servers:hint_beyond_flavor'
 PROJECTS_LIST = 'rt:projects:list'
 WHY = 'rt:why'
 CAPACITY = 'rt:capacity'
@@ -64,11 +68,21 @@ _RULES = [
           'for users, allow "role:member and project_id:%(project_id)s", too.'),
     _rule(SERVERS_SET_BEYOND, 'role:admin', 'PATCH', '/servers/{server}/reservation',
           'Change it to more.'),
+    _rule(HINT, '@', 'POST', '/servers',
+          "Create a server, by Nova's API, with another runtime or period than its flavor's, "
+          'by hints; "!" for nobody.'),
+    _rule(HINT_BEYOND, '@', 'POST', '/servers',
+          "Have more bandwidth on each vCPU than the flavor's by such a hint, also by a resize "
+          'to a flavor with less; "!" for nobody.'),
     _rule(PROJECTS_LIST, _PROJECT, 'GET', '/projects',
           'List what projects hold; those with rt:servers:all_projects see all.'),
     _rule(WHY, _CLOUD, 'POST', '/why', 'Ask what keeps a server from each host.'),
     _rule(CAPACITY, _CLOUD, 'POST', '/capacity', 'Ask how many more servers fit.'),
 ]
+
+
+class NotAllowedError(errors.NovaRTError):
+    """The caller's roles do not allow it; the message is for the caller."""
 
 
 def list_rules() -> list[policy.RuleDefault]:

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What servers of a project are about to have: nova-api let them through, and Placement
+may not have their allocation yet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova.compute import task_states
+from nova.compute import vm_states
+from oslo_log import log as logging
+
+from nova_rt import reservation
+from nova_rt.instance import holdings
+from nova_rt.instance import request_specs
+
+LOG = logging.getLogger(__name__)
+
+_BUILDING = {'vm_state': vm_states.BUILDING}
+_CHANGING = {'task_state': [task_states.UNSHELVING, task_states.RESIZE_PREP]}
+
+
+def new_servers(context: nova_context.RequestContext, project: str) -> dict[str, int]:
+    """Return the share of each server that is built or unshelved, by its uuid.
+
+    It has this allocated, or nothing.
+
+    :param context: of an administrator
+    """
+    # First: Nova creates the server in its cell, then deletes the request to build it.
+    servers = {request.instance_uuid for request in objects.BuildRequestList.get_by_filters(
+        context, {'project_id': project})}
+    servers |= {instance.uuid for instance in _in_cells(context, project)
+                if instance.task_state != task_states.RESIZE_PREP}
+    return {server: share for server in servers if (share := _share(context, server))}
+
+
+def growth(context: nova_context.RequestContext, project: str) -> int:
+    """Return the share by which servers that are resized are to grow.
+
+    Until the new host prepares for the server, whether or not Placement has it by then: at
+    most it counts twice for a moment.
+
+    :param context: of an administrator
+    """
+    return sum(int(instance.system_metadata.get(holdings.GROWTH, 0))
+               for instance in _in_cells(context, project)
+               if instance.task_state == task_states.RESIZE_PREP)
+
+
+def note_growth(context: nova_context.RequestContext, server: str, share: int) -> None:
+    """Record by how much a server grows if the resize that it asks for begins.
+
+    :param context: of an administrator
+    """
+    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
+    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
+        instance = holdings.fetch(cell, server)
+        instance.system_metadata[holdings.GROWTH] = str(share)
+        instance.save()
+
+
+def _in_cells(context: nova_context.RequestContext, project: str) -> list[objects.Instance]:
+    by_cell = nova_context.scatter_gather_skip_cell0(context, _in_cell, project)
+    found = []
+    for cell, instances in by_cell.items():
+        if isinstance(instances, list):
+            found += instances
+        else:
+            LOG.warning('Cell %s does not answer: servers of project %s that are being built '
+                        'there are not counted.', cell, project)
+    return found
+
+
+def _in_cell(context: nova_context.RequestContext, project: str) -> list[objects.Instance]:
+    return [instance for state in (_BUILDING, _CHANGING)
+            for instance in objects.InstanceList.get_by_filters(
+                context, {'project_id': project, 'deleted': False, **state},
+                expected_attrs=['system_metadata'])]
+
+
+def _share(context: nova_context.RequestContext, server: str) -> int:
+    # Invalid: no host takes it. Not found: it has just been deleted.
+    with contextlib.suppress(reservation.InvalidReservationError,
+                             exception.RequestSpecNotFound):
+        wanted = request_specs.reservation_of(
+            objects.RequestSpec.get_by_instance_uuid(context, server))
+        return wanted.share if wanted else 0
+    return 0

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The share that a project has, with what it is about to have."""
+
+from __future__ import annotations
+
+from nova import context as nova_context
+
+from nova_rt import allocations
+from nova_rt.limits import under_way
+
+
+def of_project(context: nova_context.RequestContext, project: str) -> int:
+    """Return the share of a project in fixed point.
+
+    No request of the project may be let through meanwhile: see
+    :mod:`nova_rt.limits.turns`.
+
+    :param context: of an administrator
+    :raises UsagesRetrievalFailed, ConsumerAllocationRetrievalFailed: if Placement refuses
+    """
+    placement = allocations.PlacementClient(context)
+    growth = under_way.growth(context, project)
+    coming = under_way.new_servers(context, project)
+    while True:
+        allocated = placement.share_of_project(project)
+        # An allocation that is there now may have been made just after that: ask again
+        # until none was.
+        without = {server: share for server, share in coming.items()
+                   if not placement.share_of(server)}
+        if without == coming:
+            return allocated + sum(coming.values()) + growth
+        coming = without
