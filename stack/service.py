@@ -195,18 +195,19 @@ class WsgiService(Service):
 
     application = ''
     path = '/'
+    processes = 1
     threads = 8
     options: tuple[str, ...] = ()
 
     def command(self) -> Sequence[str]:
-        """Return uWSGI's command line; one process, a few threads."""
+        """Return uWSGI's command line; few processes, a few threads."""
         return (
             'uwsgi-core', '--plugin', 'python3', '--need-app', '--master',
             '--die-on-term', '--enable-threads', '--lazy-apps',
             '--http-socket', f'127.0.0.1:{self.site.port(self.name)}',
             '--module', f'{self.application}:application',
             '--pyargv', shlex.join(self.arguments()),
-            '--virtualenv', sys.prefix, '--processes', '1',
+            '--virtualenv', sys.prefix, '--processes', str(self.processes),
             '--threads', str(self.threads), '--buffer-size', '65535',
             # It closes each connection, and clients should know.
             '--add-header', 'Connection: close',
