@@ -55,13 +55,16 @@ def growth(context: nova_context.RequestContext, project: str) -> int:
 def note_growth(context: nova_context.RequestContext, server: str, share: int) -> None:
     """Record by how much a server grows if the resize that it asks for begins.
 
+    It does not if another operation is under way, perhaps a resize that has its own record.
+
     :param context: of an administrator
     """
     mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
     with nova_context.target_cell(context, mapping.cell_mapping) as cell:
         instance = holdings.fetch(cell, server)
-        instance.system_metadata[holdings.GROWTH] = str(share)
-        instance.save()
+        if instance.task_state is None:
+            instance.system_metadata[holdings.GROWTH] = str(share)
+            instance.save(expected_task_state=[None])
 
 
 def _in_cells(context: nova_context.RequestContext, project: str) -> list[objects.Instance]:

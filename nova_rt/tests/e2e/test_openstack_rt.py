@@ -4,10 +4,15 @@
 import json
 import os
 import subprocess
+import time
+import uuid
 
 import pytest
+import sqlalchemy as sa
 
 from nova_rt.tests.e2e import driver
+
+HOSTS = 1000
 
 
 @pytest.fixture
@@ -96,6 +101,56 @@ def test_what_cannot_be_is_one_sentence(rt, arguments, kwargs, sentence):
     assert status != 0
     assert sentence in said
     assert 'Traceback' not in said
+
+
+@pytest.fixture
+def thousand_hosts(stack):
+    """Copies of the only host in the cell's database, a size that the machine does not have."""
+    database = sa.create_engine(stack.site.database('nova'))
+    tables = sa.MetaData()
+    tables.reflect(database, only=['compute_nodes', 'services'])
+    names = [f'copy-{number:03}' for number in range(HOSTS - 1)]
+    for table in tables.sorted_tables:
+        with database.begin() as cell:
+            row = dict(cell.execute(sa.select(table).where(
+                table.c.deleted == 0, *([table.c.binary == 'nova-compute']
+                                        if table.name == 'services' else []))).mappings().one())
+            # Columns that the database computes, those of nova-rt among them, and the key.
+            for column in table.columns:
+                if column.computed is not None or column.primary_key:
+                    del row[column.name]
+            cell.execute(sa.insert(table), [
+                {**row, 'host': name, 'uuid': str(uuid.uuid4()),
+                 **({'hypervisor_hostname': name} if 'hypervisor_hostname' in row else {})}
+                for name in names])
+    yield names
+    for table in tables.sorted_tables:
+        with database.begin() as cell:
+            cell.execute(sa.delete(table).where(table.c.host.in_(names)))
+
+
+def test_a_thousand_hosts_are_listed_page_by_page(thousand_hosts, stack, told, operator):
+    spent = {}
+    for what, command in (('nothing', lambda: subprocess.run(
+            [stack.site.script('openstack'), '--version'], check=True)),
+            ('openstack rt host list', lambda: told('host', 'list'))):
+        begun = time.monotonic()
+        listed = command()
+        spent[what] = f'{time.monotonic() - begun:.2f} s'
+    print(spent)
+    names = [host['host'] for host in listed]
+    assert len(names) == HOSTS
+    assert set(thousand_hosts) < set(names)
+
+    seen, marker = [], ''
+    while True:
+        page = operator.session.get(
+            f'/hosts?limit=300{marker}', endpoint_filter={'service_type': 'rt'}).json()
+        seen += [host['host'] for host in page['hosts']]
+        if page['next'] is None:
+            break
+        marker = f'&marker={page["next"]}'
+    assert seen == names
 
 
 def test_an_old_version_is_refused_by_the_api_itself(operator):

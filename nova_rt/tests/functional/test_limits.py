@@ -162,6 +162,10 @@ class TestOperations(LimitTestCase):
             assert '20% more' in self.refused(
                 self.act, servers[2], resize={'flavorRef': flavor})
             self.eventually(lambda: self.assertEqual(2, begun.call_count))
+            # Refused as one is under way, and no way to make that one look small.
+            self.keystone.of_project[keystone.RESOURCE] = 2 * self.LIMIT
+            self.refused(self.act, servers[0], status=409,
+                         resize={'flavorRef': self.make_flavor(11, 2)})
         assert self.instance_of(servers[0]).system_metadata[holdings.GROWTH] == str(
             2 * (bandwidth.to_bandwidth(20, 100) - bandwidth.to_bandwidth(10, 100)))
 
