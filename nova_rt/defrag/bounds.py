@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many moves a goal takes at least, and whether any number suffices.
+
+Both are quick and sure, but not sharp: a goal may need more moves than the bound,
+and may be out of reach although nothing here says so.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Sequence
+
+from nova_rt.defrag.board import Board
+from nova_rt.defrag.goal import Goal
+
+
+def lacking(board: Board, goal: Goal) -> tuple[int, list[tuple[int, int, int]]]:
+    """Return how many pCPUs lack bandwidth for a goal, and which could be freed.
+
+    :returns: how many more must have it; and for each that has it not, but would if
+        enough vCPUs left it: how many at least, the bandwidth missing, and the pCPU,
+        in ascending order
+    """
+    missing, candidates = goal.pcpus, []
+    for pcpu in board.usable:
+        lack = goal.bandwidth - board.left[pcpu]
+        if lack <= 0:
+            missing -= 1
+            continue
+        leaving = _departures(lack, (board.sizes[server] for server in board.held[pcpu]))
+        if leaving is not None:
+            candidates.append((leaving, lack, pcpu))
+    candidates.sort()
+    return missing, candidates
+
+
+def _departures(lack: int, sizes: Iterable[int]) -> int | None:
+    """Return how many vCPUs must at least leave; None if all are too few."""
+    for number, size in enumerate(sorted(sizes, reverse=True), 1):
+        lack -= size
+        if lack <= 0:
+            return number
+    return None
+
+
+def fewest(board: Board, goal: Goal) -> int | None:
+    """Return a number of moves below which the goal is not met; None if none does.
+
+    Each pCPU that is to be freed must be left by some vCPUs, whatever else moves.
+    """
+    missing, candidates = lacking(board, goal)
+    if missing <= 0:
+        return 0
+    if len(candidates) < missing or bins(*_packing(board, goal)) > len(board.usable):
+        return None
+    return sum(leaving for leaving, _, _ in candidates[:missing])
+
+
+def _packing(board: Board, goal: Goal) -> tuple[list[int], int]:
+    """Return what is to be packed, the goal included, and the size of the bins."""
+    capacity = list(board.left)
+    sizes = [goal.bandwidth] * goal.pcpus
+    for server, pcpus in enumerate(board.where):
+        sizes += [board.sizes[server]] * len(pcpus)
+        for pcpu in pcpus:
+            capacity[pcpu] += board.sizes[server]
+    return sizes, max((capacity[pcpu] for pcpu in board.usable), default=0)
+
+
+def bins(sizes: Sequence[int], capacity: int) -> int:
+    """Return how many bins are at least needed to pack items.
+
+    The bound L2 of Martello and Toth, "Lower bounds and reduction procedures for
+    the bin packing problem" (1990): items of at least some size, of which the large
+    ones cannot share a bin, and the small ones fill what these leave.
+
+    :param sizes: of the items, none above the capacity
+    :param capacity: of each bin
+    """
+    ranked = sorted(sizes, reverse=True)
+    most = 0
+    for least in {0, *(size for size in ranked if 2 * size <= capacity)}:
+        large = [size for size in ranked if 2 * size > capacity]
+        small = sum(size for size in ranked if least <= size and 2 * size <= capacity)
+        beside = sum(capacity - size for size in large if size <= capacity - least)
+        most = max(most, len(large) + max(0, -(-(small - beside) // capacity)))
+    return most
