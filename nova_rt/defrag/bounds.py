@@ -25,14 +25,14 @@ def lacking(board: Board, goal: Goal) -> tuple[int, list[tuple[int, int, int]]]:
         if lack <= 0:
             missing -= 1
             continue
-        leaving = _departures(lack, (board.sizes[server] for server in board.held[pcpu]))
+        leaving = departures(lack, (board.sizes[server] for server in board.held[pcpu]))
         if leaving is not None:
             candidates.append((leaving, lack, pcpu))
     candidates.sort()
     return missing, candidates
 
 
-def _departures(lack: int, sizes: Iterable[int]) -> int | None:
+def departures(lack: int, sizes: Iterable[int]) -> int | None:
     """Return how many vCPUs must at least leave; None if all are too few."""
     for number, size in enumerate(sorted(sizes, reverse=True), 1):
         lack -= size
