@@ -17,6 +17,7 @@ from bench import kernel_picture
 from bench import machine_spawn
 from bench import measure
 from bench import model
+from bench import moves
 from bench import placement
 from bench import report
 from bench import scheduler
@@ -76,7 +77,7 @@ def _shown(without_stack: bool) -> Iterator[measure.Measurement]:
     """Yield each measurement as soon as it is printed."""
     print(report.HEADER)
     added = measure.Spread(0, 0, 0)
-    for part in (placement, acceptance, model, translation, host_filter, scheduler,
+    for part in (placement, acceptance, moves, model, translation, host_filter, scheduler,
                  vcpu_threads, scrape, claim):
         began = time.monotonic()
         for measurement in part.measurements():

@@ -56,7 +56,8 @@ def fewest(board: Board, goal: Goal) -> int | None:
 
 def _packing(board: Board, goal: Goal) -> tuple[list[int], int]:
     """Return what is to be packed, the goal included, and the size of the bins."""
-    capacity = list(board.left)
+    # Where the cap was lowered, what is there may stay.
+    capacity = [max(0, left) for left in board.left]
     sizes = [goal.bandwidth] * goal.pcpus
     for server, pcpus in enumerate(board.where):
         sizes += [board.sizes[server]] * len(pcpus)

@@ -34,7 +34,8 @@ class Costs:
         """Find the servers that so many moves take elsewhere; return the others."""
         rooms = sorted(((self._room(pcpu, moves - 1), pcpu) for pcpu in self._board.usable),
                        reverse=True)
-        going, others = [], []
+        going: list[int] = []
+        others: list[int] = []
         for server in waiting:
             size, where = self._board.sizes[server], self._board.where[server]
             room = next((room for room, pcpu in rooms if pcpu not in where), 0)

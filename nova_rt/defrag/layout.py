@@ -35,6 +35,11 @@ class Move:
     target: int
     bandwidth: int
 
+    def of(self, held: ledger.Holding) -> ledger.Holding:
+        """Return what the server holds after the move, each vCPU in its place."""
+        return dataclasses.replace(held, pcpus=tuple(
+            self.target if pcpu == self.source else pcpu for pcpu in held.pcpus))
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Server:

@@ -7,7 +7,6 @@ other in any order, and any plan of n moves is n rounds of one. Without order, o
 layout at the end must fit: no plan has fewer moves than that.
 """
 
-from collections.abc import Iterable
 from collections.abc import Iterator
 import dataclasses
 from typing import TypeAlias

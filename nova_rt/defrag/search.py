@@ -90,11 +90,15 @@ class _Search:
         if direct:
             return any(self._move(server, source, target, moves, then)
                        for target in direct[:_DIRECT])
-        return any(
-            self._free(target, self._board.sizes[server], moves - 1, (*path, target),
-                       lambda rest: self._move(server, source, target, rest + 1, then))
-            for target in self._costs.targets(server, moves - 1)[:_WIDTH]
-            if target not in path)
+        return any(self._follow(server, source, target, moves, (*path, target), then)
+                   for target in self._costs.targets(server, moves - 1)[:_WIDTH]
+                   if target not in path)
+
+    def _follow(self, server: int, source: int, target: int, moves: int,
+                path: tuple[int, ...], then: _Then) -> bool:
+        """Let others leave the pCPU that a server's vCPU then goes to."""
+        return self._free(target, self._board.sizes[server], moves - 1, path,
+                          lambda rest: self._move(server, source, target, rest + 1, then))
 
     def _move(self, server: int, source: int, target: int, moves: int, then: _Then) -> bool:
         if not self._board.may_move(server, source, target):
