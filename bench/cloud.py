@@ -18,6 +18,7 @@ from nova_rt import fitting
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
+from nova_rt.defrag import bounds
 from nova_rt.defrag import planner
 
 CAP = bandwidth.fraction_to_bandwidth(0.95)
@@ -157,20 +158,31 @@ def fragmented(policy: str, mix: Mix, pcpus: int, load: float, seed: int,
 
 
 def ceiling(mix: Mix, pcpus: int, load: float, count: int,
-            seed: int) -> Outcome:
+            seed: int, packed: bool = False) -> Outcome:
     """Return the outcome if room in the sum sufficed, on pCPUs all the same.
 
     A placement policy accepts more only where its refusal of a large server
     leaves room for several small ones. The imbalance says nothing.
+
+    :param packed: refuse, too, what :func:`nova_rt.defrag.bounds.bins` says is on no
+        layout of so many pCPUs: no number of moves lets it in
     """
     going: list[tuple[float, int]] = []
-    used = accepted = 0
+    held: dict[int, reservation.Reservation] = {}
+    accepted = 0
     for number, (now, end, wanted) in enumerate(
             arrivals(mix, pcpus, load, count, seed)):
         while going and going[0][0] <= now:
-            used -= heapq.heappop(going)[1]
-        if used + wanted.share <= CAP * pcpus and wanted.vcpus <= pcpus:
-            used += wanted.share
-            heapq.heappush(going, (end, wanted.share))
+            del held[heapq.heappop(going)[1]]
+        together = [*held.values(), wanted]
+        if (wanted.vcpus <= pcpus and sum(each.share for each in together) <= CAP * pcpus
+                and not (packed and _bins(together) > pcpus)):
+            held[number] = wanted
+            heapq.heappush(going, (end, number))
             accepted += number >= FIRST
     return Outcome(100 * accepted / (count - FIRST), 0.0)
+
+
+def _bins(servers: Sequence[reservation.Reservation]) -> int:
+    return bounds.bins([server.bandwidth for server in servers
+                        for _ in range(server.vcpus)], CAP)

@@ -16,17 +16,25 @@ DEFAULT_CAP = 0.95
 # NR_CPUS of distribution kernels, and more hosts than one region has.
 MAX_PCPUS = 8192
 MAX_HOSTS = 10_000
+# More than anybody wants to make, and an hour.
+MAX_MOVES = 1_000
+MAX_SECONDS = 3_600
 
 
 def add_fleet(parser: argparse.ArgumentParser, policy: bool = True) -> None:
     """Add the options that describe a fleet of equal hosts."""
+    add_host(parser, policy)
     parser.add_argument(
-        '--pcpus', type=_count(MAX_PCPUS), required=True, metavar='N',
+        '--hosts', type=count(MAX_HOSTS), default=1, metavar='N',
+        help='number of hosts (default: 1)')
+
+
+def add_host(parser: argparse.ArgumentParser, policy: bool = True) -> None:
+    """Add the options that describe one host."""
+    parser.add_argument(
+        '--pcpus', type=count(MAX_PCPUS), required=True, metavar='N',
         help='pCPUs of each host')
     add_cap(parser)
-    parser.add_argument(
-        '--hosts', type=_count(MAX_HOSTS), default=1, metavar='N',
-        help='number of hosts (default: 1)')
     if policy:
         parser.add_argument(
             '--policy', choices=sorted(fitting.POLICIES),
@@ -41,11 +49,11 @@ def add_cap(parser: argparse.ArgumentParser) -> None:
         help=f'largest bandwidth admitted per pCPU (default: {DEFAULT_CAP})')
 
 
-def add_reservation(parser: argparse.ArgumentParser) -> None:
+def add_reservation(parser: argparse.ArgumentParser, required: bool = True) -> None:
     """Add the options that describe a reservation."""
-    parser.add_argument('--runtime-us', type=whole, required=True,
+    parser.add_argument('--runtime-us', type=whole, required=required,
                         metavar='US', help='runtime Q of each vCPU')
-    parser.add_argument('--period-us', type=whole, required=True,
+    parser.add_argument('--period-us', type=whole, required=required,
                         metavar='US', help='period P')
     parser.add_argument('--vcpus', type=whole, default=1, metavar='N',
                         help='number of vCPUs (default: 1)')
@@ -100,10 +108,10 @@ def empty_hosts(
     """Return the hosts that the options describe: host0, host1, ..."""
     most = bandwidth.fraction_to_bandwidth(options.cap)
     host = shares.HostShares.empty([most] * options.pcpus)
-    return {f'host{i}': host for i in range(options.hosts)}
+    return {f'host{i}': host for i in range(getattr(options, 'hosts', 1))}
 
 
-def _count(most: int) -> Callable[[str], int]:
+def count(most: int) -> Callable[[str], int]:
     """Return what parses a whole number from 1 to a limit."""
     def parse(text: str) -> int:
         if (text.isascii() and text.isdigit() and len(text) < 20

@@ -5,8 +5,11 @@ Both are quick and sure, but not sharp: a goal may need more moves than the boun
 and may be out of reach although nothing here says so.
 """
 
+import bisect
 from collections.abc import Iterable
 from collections.abc import Sequence
+import itertools
+import operator
 
 from nova_rt.defrag.board import Board
 from nova_rt.defrag.goal import Goal
@@ -77,10 +80,17 @@ def bins(sizes: Sequence[int], capacity: int) -> int:
     :param capacity: of each bin
     """
     ranked = sorted(sizes, reverse=True)
-    most = 0
-    for least in {0, *(size for size in ranked if 2 * size <= capacity)}:
-        large = [size for size in ranked if 2 * size > capacity]
-        small = sum(size for size in ranked if least <= size and 2 * size <= capacity)
-        beside = sum(capacity - size for size in large if size <= capacity - least)
-        most = max(most, len(large) + max(0, -(-(small - beside) // capacity)))
+    sums = [0, *itertools.accumulate(ranked)]
+    large = _over(ranked, capacity // 2)
+    most = large
+    for least in {0, *ranked[large:]}:
+        alone = min(large, _over(ranked, capacity - least))
+        beside = (large - alone) * capacity - (sums[large] - sums[alone])
+        small = sums[_over(ranked, least - 1)] - sums[large]
+        most = max(most, large + -(-(small - beside) // capacity))
     return most
+
+
+def _over(ranked: Sequence[int], size: int) -> int:
+    """Return how many items are larger; they are in descending order."""
+    return bisect.bisect_left(ranked, -size, key=operator.neg)

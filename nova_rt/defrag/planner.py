@@ -16,8 +16,11 @@ from nova_rt.defrag.goal import Goal
 from nova_rt.defrag.layout import Layout
 from nova_rt.defrag.plan import Plan
 
-MOVES = 5
-"""How many moves a plan has at most, unless it is said."""
+AT_CLAIM = 3
+"""How many moves a claim makes at most: more let in little, for many moves."""
+
+AT_DESK = 8
+"""How many moves an operator's plan has at most, unless more are asked for."""
 
 
 # How exactly the balance is sought: a tenth of a percent of a CPU.
@@ -36,7 +39,7 @@ class NoPlanError(errors.NovaRTError):
 
 
 def room(host: shares.HostShares, holdings: Mapping[str, ledger.Holding],
-         wanted: reservation.Reservation, max_moves: int = MOVES) -> Plan | None:
+         wanted: reservation.Reservation, max_moves: int = AT_CLAIM) -> Plan | None:
     """Return moves that let a reservation in, None if none were found quickly.
 
     For a claim: it takes some milliseconds, and the same host gives the same plan.
@@ -51,23 +54,21 @@ def room(host: shares.HostShares, holdings: Mapping[str, ledger.Holding],
 
 
 def balance(host: shares.HostShares, holdings: Mapping[str, ledger.Holding],
-            max_moves: int = MOVES) -> Plan | None:
-    """Return moves that leave the fullest pCPU more, None if none were found.
+            max_moves: int = AT_DESK) -> Plan:
+    """Return moves that leave the fullest pCPU as much as was found to be possible.
 
-    They leave it as much as so many moves were found to do.
+    The plan has none if none do better.
 
     :param host, holdings: as for :func:`room`
+    :raises MoveError: if a reservation occupies every pCPU
     """
-    if host.occupancy is shares.Occupancy.EVERY:
-        return None
     layout = Layout.of(host, holdings)
     usable = layout.usable
-    left = [layout.left[pcpu] for pcpu in usable]
-    if not usable:
-        return None
+    left = [layout.left[pcpu] for pcpu in usable] or [0]
+    low = min(left)
+    best = Plan(layout, Goal(low, len(usable)), (), 0)
     # No layout leaves every pCPU more than a mean one has.
-    low, high = max(0, min(left)), sum(left) // len(left)
-    best = None
+    high = sum(left) // len(left)
     while high - low >= _STEP:
         middle = (low + high + 1) // 2
         plan = _quick(layout, Goal(middle, len(usable)), max_moves)
@@ -80,7 +81,7 @@ def balance(host: shares.HostShares, holdings: Mapping[str, ledger.Holding],
 
 
 def fewest(host: shares.HostShares, holdings: Mapping[str, ledger.Holding],
-           goal: Goal, seconds: float, max_moves: int = MOVES) -> Plan:
+           goal: Goal, seconds: float, max_moves: int = AT_DESK) -> Plan:
     """Return the fewest moves that meet a goal; the plan says whether that is proven.
 
     :param host, holdings: as for :func:`room`

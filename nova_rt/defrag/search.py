@@ -17,7 +17,7 @@ from nova_rt.defrag.layout import Layout
 from nova_rt.defrag.layout import Move
 
 # A step takes about 0.1 ms on 64 pCPUs.
-STEPS = 300
+STEPS = 100
 # How many pCPUs are tried, of those to free and of those to go to.
 _WIDTH = 6
 _DIRECT = 3
