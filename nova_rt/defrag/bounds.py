@@ -52,21 +52,21 @@ def fewest(board: Board, goal: Goal) -> int | None:
     missing, candidates = lacking(board, goal)
     if missing <= 0:
         return 0
-    if len(candidates) < missing or bins(*_packing(board, goal)) > len(board.usable):
+    if len(candidates) < missing or not _may_be_packed(board, goal):
         return None
     return sum(leaving for leaving, _, _ in candidates[:missing])
 
 
-def _packing(board: Board, goal: Goal) -> tuple[list[int], int]:
-    """Return what is to be packed, the goal included, and the size of the bins."""
+def _may_be_packed(board: Board, goal: Goal) -> bool:
+    """Return whether the bound lets everything fit, and what the goal is for."""
     # Where the cap was lowered, what is there may stay.
     capacity = [max(0, left) for left in board.left]
     sizes = [goal.bandwidth] * goal.pcpus
-    for server, pcpus in enumerate(board.where):
-        sizes += [board.sizes[server]] * len(pcpus)
+    for size, pcpus in zip(board.sizes, board.where, strict=True):
+        sizes += [size] * len(pcpus)
         for pcpu in pcpus:
-            capacity[pcpu] += board.sizes[server]
-    return sizes, max((capacity[pcpu] for pcpu in board.usable), default=0)
+            capacity[pcpu] += size
+    return bins(sizes, max(capacity)) <= sum(map(bool, capacity))
 
 
 def bins(sizes: Sequence[int], capacity: int) -> int:

@@ -107,8 +107,8 @@ def tight(draw):
         if fits:
             servers[str(number)] = (bandwidth, draw(st.lists(
                 st.sampled_from(fits), min_size=1, max_size=2, unique=True)))
-    # The cap may have been lowered since.
-    lowered = [most - draw(st.sampled_from((0, 0, 0, 4))) if most else 0 for most in capacity]
+    # The cap may have been lowered since, or a pCPU taken away.
+    lowered = [max(0, most - draw(st.sampled_from((0, 0, 0, 0, 4, WHOLE)))) for most in capacity]
     start = layout(lowered, servers, others)
     pcpus = draw(st.integers(1, 2))
     free = sorted((start.left[pcpu] for pcpu in start.usable), reverse=True)
