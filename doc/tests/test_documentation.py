@@ -50,6 +50,15 @@ def test_a_command_prints_what_the_page_shows(tmp_path, page, start, typed):
     assert [*map(str.rstrip, printed.splitlines())] == [*shown]
 
 
+def test_the_moves_are_printed_as_the_page_shows(tmp_path):
+    page = 'doc/source/operator/making-room.rst'
+    (_, lines), = documentation.blocks(page, 'json')
+    (tmp_path / 'figure5.jsonl').write_text('\n'.join(filter(None, lines)))
+    command, = filter(lambda command: command.is_typed, documentation.commands(page))
+    printed = documentation.Reader(tmp_path).type(command)
+    assert [line.rstrip() for line in printed.splitlines() if line] == [*command.output]
+
+
 def test_the_types_are_written_as_the_page_says(tmp_path):
     documentation.Reader(tmp_path).read('doc/source/mano/descriptors.rst')
     assert 'cpu_allocation' in (
