@@ -118,6 +118,8 @@ EOF
 }
 
 function nova_rt_configure {
+    # It writes into nova.conf too, in the background, and one would undo the other.
+    async_wait configure_neutron_nova
     if is_service_enabled n-api; then
         nova_rt_configure_api
     fi

@@ -39,6 +39,10 @@ function inidelete {
     "$PYTHON" "$INI" delete "$@"
 }
 
+function async_wait {
+    record "async_wait $*"
+}
+
 function install_package {
     record "install_package $*"
 }

@@ -170,6 +170,13 @@ def test_nova_is_configured_as_on_the_stack_that_is_tested(host):
         assert options[section, key] == [value]
 
 
+def test_what_writes_novas_configuration_in_the_background_is_awaited(host):
+    _, did, _ = host.run('stack', 'post-config')
+    awaited = did.index('async_wait configure_neutron_nova')
+    assert awaited < min(number for number, command in enumerate(did)
+                         if 'paste add' in command)
+
+
 @pytest.mark.parametrize('virt_type', ['kvm', 'qemu'])
 def test_for_virtual_machines_libvirt_stays_as_devstack_has_set_it(host, virt_type):
     _, did, _ = host.run('stack', 'post-config', NOVA_RT_VIRT_TYPE=virt_type)
