@@ -115,6 +115,11 @@ ExecStart=
 ExecStart=$(nova_rt_command nova-rt-compute) --config-file $conf
 EOF
     sudo systemctl daemon-reload
+    # DevStack tells only its own user's sudo where nova-rootwrap is.
+    local path=/usr/sbin:/usr/bin:/sbin:/bin:${NOVA_BIN_DIR:-/usr/local/bin}
+    echo "Defaults:root secure_path=$path" | \
+        sudo tee "$NOVA_RT_SUDOERS" > /dev/null
+    sudo chmod 440 "$NOVA_RT_SUDOERS"
 }
 
 function nova_rt_configure {
@@ -161,7 +166,7 @@ function nova_rt_clean {
         sudo systemctl disable --now nova-rt-turns
         sudo rm -f "$NOVA_RT_UNITS/nova-rt-turns.service"
     fi
-    sudo rm -f "$NOVA_RT_DROP_IN"
+    sudo rm -f "$NOVA_RT_DROP_IN" "$NOVA_RT_SUDOERS"
     sudo rmdir --ignore-fail-on-non-empty "$(dirname "$NOVA_RT_DROP_IN")" \
         2> /dev/null || true
     sudo systemctl daemon-reload

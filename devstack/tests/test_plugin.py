@@ -57,6 +57,7 @@ class Host:
         self.drop_in = self.units / 'devstack@n-cpu.service.d/nova-rt.conf'
         self.turns = self.units / 'nova-rt-turns.service'
         self.sysctl = folder / 'sysctl.conf'
+        self.sudoers = folder / 'sudoers'
         self.conf.write_text(NOVA_CONF)
         self.paste.write_text(
             (pathlib.Path(sys.prefix) / 'etc/nova/api-paste.ini').read_text())
@@ -92,7 +93,8 @@ class Host:
                 'NOVA_FILTERS': 'ComputeFilter',
                 'NOVA_RT_UNITS': str(self.units),
                 'NOVA_RT_DIR': str(PLUGIN.parent),
-                'NOVA_RT_SYSCTL': str(self.sysctl), **more})
+                'NOVA_RT_SYSCTL': str(self.sysctl),
+                'NOVA_RT_SUDOERS': str(self.sudoers), **more})
         return done.returncode, record.read_text().splitlines(), done.stderr
 
     def options(self):
@@ -255,7 +257,14 @@ def test_devstacks_own_unit_starts_our_compute_service_as_root(host):
         '[Service]', 'User=root', 'ExecStart=',
         f'ExecStart={host.folder}/bin/nova-rt-compute '
         '--config-file /etc/nova/nova-cpu.conf']
-    assert did[-1] == 'sudo systemctl daemon-reload'
+    assert 'sudo systemctl daemon-reload' in did
+
+
+def test_roots_sudo_finds_nova_rootwrap_where_devstack_has_installed_it(host):
+    _, did, _ = host.run('stack', 'post-config')
+    assert host.sudoers.read_text() == (
+        f'Defaults:root secure_path=/usr/sbin:/usr/bin:/sbin:/bin:{host.folder}/bin\n')
+    assert did[-1] == f'sudo chmod 440 {host.sudoers}'
 
 
 def test_a_second_compute_host_changes_neither_api_nor_scheduler(host):
@@ -300,6 +309,7 @@ def test_clean_takes_everything_back(host):
     status, did, _ = host.run('clean')
     assert status == 0
     assert not host.drop_in.parent.exists()
+    assert not host.sudoers.exists()
     assert not host.sysctl.exists()
     assert 'sudo sysctl -q -w kernel.sched_rt_runtime_us=950000' in did
     assert not host.turns.exists()
