@@ -8,7 +8,7 @@ KEEP ?=
 DEMO_NEEDS = $(if $(filter embedded,$(MODE)),,$(if $(filter 0,$(shell id -u)),stack)) \
     $(if $(filter hcbs%,$(MODE)),guest)
 
-.PHONY: help demo test test-debian test-experiments test-fresh test-guest test-hosts test-kernel test-machines test-mano test-tempest unit tacker functional kolla nova33 db e2e pep8 mypy cover bench experiments dist docs clean
+.PHONY: help demo test test-debian test-devstack test-experiments test-fresh test-guest test-hosts test-kernel test-machines test-mano test-tempest unit tacker functional kolla nova33 db e2e pep8 mypy cover bench experiments dist docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
@@ -66,6 +66,9 @@ test-guest:  ## test compute nodes on our kernel, in virtual machines (root)
 test-debian:  ## run virtual machines on a node with Debian's own kernel (root)
 	@PYTHON=$(PYTHON) tools/prepare stack guest
 	@tools/stage debian
+
+test-devstack:  ## run DevStack's stack.sh with our plug-in in a machine of its own (root)
+	@devstack/real/test
 
 test-fresh:  ## run the demo on a fresh Debian 13 (FULL=1: and 12) (root)
 	@for release in trixie $(if $(FULL),bookworm); do \
