@@ -18,6 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 from nova_rt import bandwidth
 from nova_rt import conf
 from nova_rt import reservation
+from nova_rt import shares
 from nova_rt import spelling
 
 
@@ -53,6 +54,7 @@ def _check(flavor: dict[str, str], hints: dict[str, str]) -> None:
                if option.name == 'cap')
     spelling.check_hint_names(hints)
     spelling.check_extra_spec_names(flavor)
+    shares.check_extra_spec(flavor, vcpus=1)
     wanted = reservation.described(flavor, vcpus=1)
     if wanted is None or hints:
         wanted = reservation.requested(flavor, hints, vcpus=1)
