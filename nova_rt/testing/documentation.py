@@ -75,6 +75,10 @@ NOT_TYPED = {
     'cp -r kolla/ansible/': 'kolla/tests/test_ansible.py reads these',
     'openstack service create --name nova-rt': 'the stack has it (stack/services/keystone.py)',
     'openstack endpoint create --region RegionOne rt': 'the stack has it, too',
+    'openstack registered limit create': 'nova_rt/tests/e2e/test_limits.py has it by the API',
+    'openstack limit create': 'nova_rt/tests/e2e/test_limits.py has it by the API',
+    'openstack flavor set rt1 --property resources:CUSTOM_RT_SHARE':
+        'nova_rt/tests/functional/api/test_flavor_extra_specs.py sets it',
     'curl -s -H "X-Auth-Token': 'needs a token; test_openstack_rt.py asks the API',
     'nova-rt-manage uninstall': 'nova_rt/tests/e2e/removal runs it',
     'nova-rt-manage paste remove': 'nova_rt/tests/e2e/removal runs it',
