@@ -33,12 +33,6 @@ class Board:
         return tuple(Move(self._names[server], source, target, self.sizes[server])
                      for server, source, target in self._moves)
 
-    def may_move(self, server: int, source: int, target: int) -> bool:
-        """Return whether a server's vCPU can go from one pCPU to another now."""
-        where = self.where[server]
-        return (source in where and target not in where
-                and self.left[target] >= self.sizes[server])
-
     def move(self, server: int, source: int, target: int) -> None:
         """Make a move that can be made."""
         self._moves.append((server, source, target))

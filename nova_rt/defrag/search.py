@@ -101,7 +101,9 @@ class _Search:
                           lambda rest: self._move(server, source, target, rest + 1, then))
 
     def _move(self, server: int, source: int, target: int, moves: int, then: _Then) -> bool:
-        if not self._board.may_move(server, source, target):
+        # Making room for it may have moved the server itself.
+        where = self._board.where[server]
+        if source not in where or target in where:
             return False
         self._board.move(server, source, target)
         if then(moves - 1):
