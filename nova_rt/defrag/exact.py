@@ -8,6 +8,7 @@ been looked at, no plan is shorter, detours included.
 """
 
 import dataclasses
+import importlib.util
 import time
 
 from nova_rt.defrag import bounds
@@ -17,12 +18,7 @@ from nova_rt.defrag.goal import Goal
 from nova_rt.defrag.layout import Layout
 from nova_rt.defrag.layout import Move
 
-try:
-    from nova_rt.defrag import rounds as rounds_
-except ImportError:
-    AVAILABLE = False
-else:
-    AVAILABLE = True
+AVAILABLE = importlib.util.find_spec('ortools') is not None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,9 +62,11 @@ def find(layout: Layout, goal: Goal, most: int, seconds: float) -> Answer:
 def _improved(layout: Layout, goal: Goal, answer: Answer, rounds: int, most: int,
               seconds: float) -> Answer:
     """Return an answer with what the plans of so many rounds add to it."""
+    # Imported late: OR-tools loads pandas, and a claim needs neither.
+    from nova_rt.defrag.rounds import Rounds
     moves, least = answer.moves, answer.least or 0
     shorter = most if moves is None else len(moves) - 1
-    found = rounds_.Rounds(layout, goal, rounds, least, shorter).solve(seconds)
+    found = Rounds(layout, goal, rounds, least, shorter).solve(seconds)
     if rounds and found.moves is not None:
         moves = found.moves
     # Longer plans than there are rounds may have been left out.

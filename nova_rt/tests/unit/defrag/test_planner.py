@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import subprocess
+import sys
+
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -58,6 +61,12 @@ def test_after_the_papers_move_the_75_percent_fit_cpu_3():
 def test_what_is_missing_in_the_holdings_is_not_moved():
     host, holdings = FIGURE_5
     assert planner.room(host, {'2': holdings['2']}, percent(75)) is None
+
+
+def test_planning_for_a_claim_loads_no_solver():
+    code = ('import sys\nfrom nova_rt.defrag import planner\n'
+            'assert "ortools" not in sys.modules')
+    subprocess.run([sys.executable, '-c', code], check=True)
 
 
 def test_a_reservation_that_fits_needs_no_move():
