@@ -86,7 +86,7 @@ class TestAllocations(AllocationsTestCase):
 
     def test_a_share_given_by_hand_is_neither_asked_for_nor_kept(self):
         flavor = cases.make_flavor({shares.EXTRA_SPEC: '5'})
-        with mock.patch('nova_rt.spelling.check_extra_spec_names'):
+        with mock.patch('nova_rt.shares.check_extra_spec'):
             server = self.boot(flavor)
         self.assertEqual([None], list(self.share_of(server).values()))
         self.assertNotIn(shares.EXTRA_SPEC,
