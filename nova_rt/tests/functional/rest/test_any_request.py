@@ -18,7 +18,7 @@ from nova_rt.tests.functional.rest import test_commands
 
 # None: what Schemathesis makes of the header, most often nonsense.
 VERSIONS = st.none() | st.sampled_from(microversions.VERSIONS)
-EXAMPLES = 400 if full.WANTED else 15
+EXAMPLES = 400 if full.WANTED else 25
 
 
 class TestAnyRequest(test_commands.CommandsCase):
@@ -40,8 +40,9 @@ class TestAnyRequest(test_commands.CommandsCase):
         seen = set()
         names = st.sampled_from(['host1', self.web['id'], self.db['id'], self.large['id']])
 
+        # Always the same few requests, or those that are to be among them may be missing.
         @settings(max_examples=EXAMPLES, deadline=None, database=None,
-                  suppress_health_check=list(HealthCheck))
+                  derandomize=not full.WANTED, suppress_health_check=list(HealthCheck))
         @given(case=operation.as_strategy(generation_mode=mode), real=st.none() | names,
                flavor=st.none() | st.just(self.flavor), version=VERSIONS)
         def send(case, real, flavor, version):
