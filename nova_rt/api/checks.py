@@ -125,7 +125,7 @@ def _check_resize(caller: Caller, server_id: str,
     if wanted is None:
         return None
     _check_beyond(caller, spec.project_id, flavor, wanted)
-    instance = _instance(context, server_id)
+    instance = holdings.find(context, server_id)
     if instance is None:
         return None
     has = flavors.reservation_of(instance.flavor)
@@ -145,21 +145,11 @@ def _unshelved(context: nova_context.RequestContext,
                server_id: str) -> admission.Demand | None:
     spec = _spec_of(context, server_id, shelve_policies.POLICY_ROOT % 'unshelve')
     has = request_specs.reservation_of(spec) if spec else None
-    instance = _instance(context, server_id) if has else None
+    instance = holdings.find(context, server_id) if has else None
     if (spec is None or has is None or instance is None
             or instance.vm_state != vm_states.SHELVED_OFFLOADED):
         return None
     return admission.Demand(spec.project_id, has.share)
-
-
-def _instance(context: nova_context.RequestContext,
-              server_id: str) -> objects.Instance | None:
-    """Return a server, None while it is in no cell."""
-    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server_id)
-    if mapping.cell_mapping is None:
-        return None
-    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
-        return holdings.fetch(cell, server_id)
 
 
 def check_extra_specs(caller: Caller, body: object,

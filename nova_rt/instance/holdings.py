@@ -32,6 +32,18 @@ def fetch(context: nova_context.RequestContext, server: str) -> objects.Instance
     return objects.Instance.get_by_uuid(context, server, ['system_metadata', 'flavor'])
 
 
+def find(context: nova_context.RequestContext, server: str) -> objects.Instance | None:
+    """Return a server as :func:`fetch` does, whichever cell has it; None while none has.
+
+    :raises InstanceMappingNotFound: if Nova does not know it
+    """
+    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
+    if mapping.cell_mapping is None:
+        return None
+    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
+        return fetch(cell, server)
+
+
 def holding_of(instance: objects.Instance, flavor: objects.Flavor | None = None,
                prefix: str = '') -> ledger.Holding | None:
     """Return what a server holds, None if it holds nothing.

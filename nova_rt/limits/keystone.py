@@ -30,17 +30,17 @@ def of_project(project: str) -> int | None:
     if not utils.use_unified_limits():
         return None
     try:
-        # oslo.limit says 0 of a resource that Keystone does not know.
-        registered = dict(_enforcer().get_registered_limits(
-            None))  # type: ignore[arg-type]  # its wrapper forgets that None is for all
-        if RESOURCE not in registered:
-            return None
-        (_, most), = _enforcer().get_project_limits(project, [RESOURCE])
+        # None is for every resource, which oslo.limit's types forget: of one that is named and
+        # not registered it says 0. A project's own limit goes before the registered one.
+        limits = {
+            **dict(_enforcer().get_registered_limits(None)),  # type: ignore[arg-type]
+            **dict(_enforcer().get_project_limits(project, None))}  # type: ignore[arg-type]
     except (ks_exc.ClientException, sdk_exceptions.SDKException,
             limit_exceptions.SessionInitError, ValueError) as exc:
         raise errors.UndecidedError(
             f"The project's limit of {RESOURCE} cannot be read ({exc}): look at [oslo_limit] of "
             'nova.conf, and whether Keystone answers.') from None
+    most = limits.get(RESOURCE, -1)
     return most if most >= 0 else None
 
 

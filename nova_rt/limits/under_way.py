@@ -5,7 +5,9 @@ may not have their allocation yet.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import contextlib
+import dataclasses
 
 from nova import context as nova_context
 from nova import exception
@@ -24,32 +26,37 @@ _BUILDING = {'vm_state': vm_states.BUILDING}
 _CHANGING = {'task_state': [task_states.UNSHELVING, task_states.RESIZE_PREP]}
 
 
-def new_servers(context: nova_context.RequestContext, project: str) -> dict[str, int]:
-    """Return the share of each server that is built or unshelved, by its uuid.
+@dataclasses.dataclass(frozen=True, slots=True)
+class UnderWay:
+    """What servers of a project are about to have, in fixed point.
 
-    It has this allocated, or nothing.
+    :ivar new: by its uuid, the share of each server that is built or unshelved. It has this
+        allocated, or nothing.
+    :ivar growth: by how much servers that are resized are to grow. It counts until the new host
+        prepares for the server, whether or not Placement has it by then: at most twice for a
+        moment.
+    """
+
+    new: Mapping[str, int]
+    growth: int
+
+
+def of_project(context: nova_context.RequestContext, project: str) -> UnderWay:
+    """Return what is under way now.
 
     :param context: of an administrator
     """
     # First: Nova creates the server in its cell, then deletes the request to build it.
-    servers = {request.instance_uuid for request in objects.BuildRequestList.get_by_filters(
+    new = {request.instance_uuid for request in objects.BuildRequestList.get_by_filters(
         context, {'project_id': project})}
-    servers |= {instance.uuid for instance in _in_cells(context, project)
-                if instance.task_state != task_states.RESIZE_PREP}
-    return {server: share for server in servers if (share := _share(context, server))}
-
-
-def growth(context: nova_context.RequestContext, project: str) -> int:
-    """Return the share by which servers that are resized are to grow.
-
-    Until the new host prepares for the server, whether or not Placement has it by then: at
-    most it counts twice for a moment.
-
-    :param context: of an administrator
-    """
-    return sum(int(instance.system_metadata.get(holdings.GROWTH, 0))
-               for instance in _in_cells(context, project)
-               if instance.task_state == task_states.RESIZE_PREP)
+    growth = 0
+    for instance in _in_cells(context, project):
+        if instance.task_state == task_states.RESIZE_PREP:
+            growth += int(instance.system_metadata.get(holdings.GROWTH, 0))
+        else:
+            new.add(instance.uuid)
+    return UnderWay({server: share for server in new if (share := _share(context, server))},
+                    growth)
 
 
 def note_growth(context: nova_context.RequestContext, server: str, share: int) -> None:
@@ -59,12 +66,10 @@ def note_growth(context: nova_context.RequestContext, server: str, share: int) -
 
     :param context: of an administrator
     """
-    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
-    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
-        instance = holdings.fetch(cell, server)
-        if instance.task_state is None:
-            instance.system_metadata[holdings.GROWTH] = str(share)
-            instance.save(expected_task_state=[None])
+    instance = holdings.find(context, server)
+    if instance is not None and instance.task_state is None:
+        instance.system_metadata[holdings.GROWTH] = str(share)
+        instance.save(expected_task_state=[None])
 
 
 def _in_cells(context: nova_context.RequestContext, project: str) -> list[objects.Instance]:

@@ -19,14 +19,14 @@ def of_project(context: nova_context.RequestContext, project: str) -> int:
     :raises UsagesRetrievalFailed, ConsumerAllocationRetrievalFailed: if Placement refuses
     """
     placement = allocations.PlacementClient(context)
-    growth = under_way.growth(context, project)
-    coming = under_way.new_servers(context, project)
+    coming = under_way.of_project(context, project)
+    new = coming.new
     while True:
         allocated = placement.share_of_project(project)
         # An allocation that is there now may have been made just after that: ask again
         # until none was.
-        without = {server: share for server, share in coming.items()
+        without = {server: share for server, share in new.items()
                    if not placement.share_of(server)}
-        if without == coming:
-            return allocated + sum(coming.values()) + growth
-        coming = without
+        if without == new:
+            return allocated + sum(new.values()) + coming.growth
+        new = without
