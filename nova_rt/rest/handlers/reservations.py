@@ -10,6 +10,7 @@ import nova.conf
 from nova_rt import bandwidth
 from nova_rt import policies
 from nova_rt import reservation
+from nova_rt.instance import compute_call
 from nova_rt.instance import flavors
 from nova_rt.instance import hint_update
 from nova_rt.limits import admission
@@ -43,9 +44,9 @@ def change(call: Call) -> Json:
         raise errors.ForbiddenError(str(exc)) from None
     except limit_errors.UndecidedError as exc:
         raise errors.UnavailableError(str(exc)) from None
-    except hint_update.UnansweredError as exc:
+    except compute_call.UnansweredError as exc:
         raise errors.UnavailableError(_told(call, server.host, exc)) from None
-    except hint_update.RefusedError as exc:
+    except compute_call.RefusedError as exc:
         raise errors.ConflictError(_told(call, server.host, exc)) from None
     except exception.NotFound:
         raise servers.unknown(server.uuid) from None
@@ -72,7 +73,7 @@ def _growth(has: reservation.Reservation | None, times: reservation.Times) -> in
     return has.with_times(times).share - has.share if has else 0
 
 
-def _told(call: Call, host: str | None, exc: hint_update.RefusedError) -> str:
+def _told(call: Call, host: str | None, exc: compute_call.RefusedError) -> str:
     """Return the refusal, without the host's name for those who may not see it."""
     if host is None or call.allows(policies.SERVERS_HOST):
         return str(exc)

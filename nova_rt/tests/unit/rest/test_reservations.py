@@ -10,6 +10,7 @@ import pytest
 from nova_rt import conf
 from nova_rt import policies
 from nova_rt import reservation
+from nova_rt.instance import compute_call
 from nova_rt.instance import hint_update
 from nova_rt.rest import endpoints
 from nova_rt.rest import errors
@@ -94,8 +95,8 @@ def test_what_would_be_invalid_is_refused_before_anything_is_done(change, flavor
 
 
 @pytest.mark.parametrize(('error', 'status'), [
-    (hint_update.RefusedError('No room.'), 409),
-    (hint_update.UnansweredError('Nothing from compute-7.'), 503),
+    (compute_call.RefusedError('No room.'), 409),
+    (compute_call.UnansweredError('Nothing from compute-7.'), 503),
     (reservation.InvalidReservationError('Above the cap.'), 400)])
 def test_what_the_host_says_is_passed_on(change, error, status):
     change.side_effect = error
@@ -104,7 +105,7 @@ def test_what_the_host_says_is_passed_on(change, error, status):
     assert refused.value.status == status
 
 
-@pytest.mark.parametrize('kind', [hint_update.RefusedError, hint_update.UnansweredError])
+@pytest.mark.parametrize('kind', [compute_call.RefusedError, compute_call.UnansweredError])
 def test_who_may_not_see_hosts_is_told_no_host(change, flavor, kind):
     change.side_effect = kind('No room on compute-7 for it.')
     with pytest.raises(errors.RefusedError, match='No room on its host for it'):

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks the compute node of a server to change it, and tells a refusal in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova.compute import rpcapi
+import oslo_messaging
+
+from nova_rt import errors
+
+_VERSION = '6.0'
+
+
+class RefusedError(errors.NovaRTError):
+    """The server stays as it was; the message is one sentence."""
+
+
+class UnansweredError(RefusedError):
+    """The server's host did not answer, or failed at it."""
+
+
+def call(context: nova_context.RequestContext, instance: objects.Instance, method: str,
+         unanswered: str, **arguments: object) -> None:
+    """Let a method of the server's compute manager change it, and wait for the end.
+
+    :param context: of an administrator, in the server's cell
+    :param unanswered: the end of the sentence that says that no answer came
+    :raises UnansweredError: if no answer came, or it was none of the method's own
+    :raises RefusedError: if the server stays as it was
+    """
+    if not instance.host:
+        raise RefusedError('The server is on no host: unshelve it first.')
+    with _refusals_explained(instance.host, unanswered):
+        rpcapi.ComputeAPI().router.client(context).prepare(
+            server=instance.host, version=_VERSION).call(
+                context, method, instance=instance, **arguments)
+
+
+@contextlib.contextmanager
+def _refusals_explained(host: str, unanswered: str) -> Iterator[None]:
+    """Say in a sentence what the host answered, or that it did not.
+
+    :raises RefusedError: in place of what was raised
+    """
+    try:
+        yield
+    except (exception.ResizeError, exception.MigrationError) as exc:
+        raise RefusedError(
+            f'The server stays as it was: {exc.kwargs["reason"]}.'
+            if 'reason' in exc.kwargs else str(exc)) from None
+    except (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure):
+        raise UnansweredError(
+            f'nova-rt-compute on {host} does not answer: {unanswered}.') from None
+    except oslo_messaging.RemoteError as exc:
+        raise UnansweredError(
+            f'nova-rt-compute on {host} could not do it ({exc.exc_type}): see '
+            'its log, and upgrade it if it is older than this. What it has '
+            'begun it undoes when it starts.') from None

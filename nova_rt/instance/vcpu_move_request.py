@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moves a vCPU of a server to another pCPU of its host: the operator's side.
+
+The server's compute node makes the move, all or nothing.
+"""
+
+from __future__ import annotations
+
+from nova import context as nova_context
+from nova import objects
+
+from nova_rt.instance import compute_call
+from nova_rt.instance import holdings
+
+
+def move(context: nova_context.RequestContext, server: str, source: int, target: int) -> None:
+    """Move the vCPU of a server that is on one pCPU to another.
+
+    :param server: its uuid
+    :param source: the pCPU that the vCPU leaves
+    :param target: the pCPU that it then runs on
+    :raises UnansweredError: if its host did not answer, or failed at it
+    :raises RefusedError: if it stays as it was
+    :raises InstanceMappingNotFound, InstanceNotFound: if Nova does not know it
+    """
+    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
+    if mapping.cell_mapping is None:
+        raise compute_call.RefusedError('The server is on no host yet.')
+    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
+        compute_call.call(
+            cell, holdings.fetch(cell, server), 'move_vcpu',
+            'look again where the vCPU is when it does',
+            source=source, target=target)

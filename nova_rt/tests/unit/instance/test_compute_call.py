@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a server's compute node may answer, as one sentence each."""
+
+from unittest import mock
+
+from nova import exception
+from nova import objects
+import oslo_messaging
+import pytest
+
+from nova_rt.instance import compute_call
+
+objects.register_all()
+
+
+@pytest.fixture
+def client(monkeypatch):
+    """What the message goes to; its method ``call`` is the compute node's."""
+    client = mock.Mock()
+    monkeypatch.setattr(compute_call.rpcapi, 'ComputeAPI', lambda: mock.Mock(**{
+        'router.client.return_value.prepare': client.prepare}))
+    return client
+
+
+def call(host='compute-7'):
+    compute_call.call(mock.sentinel.cell, objects.Instance(host=host), 'move_vcpu',
+                      'look again', source=1, target=2)
+
+
+def test_the_servers_host_is_asked(client):
+    call()
+    assert client.prepare.call_args.kwargs['server'] == 'compute-7'
+    (asked,) = client.prepare.return_value.call.call_args_list
+    assert asked.args == (mock.sentinel.cell, 'move_vcpu')
+    assert (asked.kwargs['source'], asked.kwargs['target']) == (1, 2)
+
+
+@pytest.mark.parametrize(('answer', 'sentence'), [
+    (exception.MigrationError(reason='pCPU 2 has no room'),
+     'The server stays as it was: pCPU 2 has no room.'),
+    (exception.ResizeError(reason='there is no room'),
+     'The server stays as it was: there is no room.'),
+    (exception.MigrationError('Nobody knows.'), 'Nobody knows.')])
+def test_a_refusal_says_that_nothing_was_changed_and_why(client, answer, sentence):
+    client.prepare.return_value.call.side_effect = answer
+    with pytest.raises(compute_call.RefusedError) as refused:
+        call()
+    assert str(refused.value) == sentence
+    assert not isinstance(refused.value, compute_call.UnansweredError)
+
+
+@pytest.mark.parametrize(('answer', 'words'), [
+    (oslo_messaging.MessagingTimeout(), 'does not answer: look again.'),
+    (oslo_messaging.MessageDeliveryFailure(), 'does not answer: look again.'),
+    (oslo_messaging.RemoteError('KeyError'), r'could not do it \(KeyError\): see its log')])
+def test_who_does_not_answer_is_named(client, answer, words):
+    client.prepare.return_value.call.side_effect = answer
+    with pytest.raises(
+            compute_call.UnansweredError, match=f'^nova-rt-compute on compute-7 {words}'):
+        call()
+
+
+def test_a_server_without_a_host_asks_nobody(client):
+    with pytest.raises(compute_call.RefusedError, match='on no host'):
+        call(host=None)
+    client.prepare.assert_not_called()
