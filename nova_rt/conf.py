@@ -27,6 +27,15 @@ lowest numbers that suffice (first-fit), or those whose use takes the least room
 from reservations of the sizes that the host holds (least-fragmentation). Read by
 nova-rt-compute.
 """),
+    cfg.BoolOpt(
+        'defrag_on_refusal', default=False,
+        help="""
+Whether a claim that would be refused, although the host has enough bandwidth left in
+the sum, moves up to three vCPUs of other servers between the pCPUs of the host to make
+room. Each keeps its bandwidth while it is moved, but loses what its caches hold.
+RTShareFilter then passes such a host if no host has room as it is. Read by
+nova-rt-compute.
+"""),
     cfg.StrOpt(
         'cpu_set',
         help="""

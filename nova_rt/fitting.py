@@ -205,6 +205,13 @@ def shortfall(host: shares.HostShares,
     return _no_room(host.capacity, host.left, wanted, fitting)
 
 
+def fits_in_sum(host: shares.HostShares, wanted: reservation.Reservation) -> bool:
+    """Return whether a reservation might fit a host if others were on other pCPUs."""
+    fitting = sum(map(wanted.bandwidth.__le__, host.capacity))
+    left = sum(free for free, most in zip(host.left, host.capacity, strict=True) if most)
+    return fitting >= wanted.vcpus and wanted.share <= left
+
+
 def longest_runtime(host: shares.HostShares, wanted: reservation.Reservation,
                     share: int) -> int:
     """Return the runtime with which a reservation would just fit a host.

@@ -297,6 +297,17 @@ class RTComputeManager(manager.ComputeManager):
         self.reservation_change.change(
             context, instance.uuid, runtime_us, period_us)
 
+    # oslo.messaging ships no types.
+    @oslo_messaging.expected_exceptions(exception.MigrationError)  # type: ignore[untyped-decorator]
+    def move_vcpu(self, context: nova_context.RequestContext, instance: objects.Instance,
+                  source: int, target: int) -> None:
+        """Move a vCPU of a server to another pCPU of this host; called by RPC.
+
+        :raises MigrationError: with a clause, if the server stays as it was
+        """
+        self.rt.move_vcpu(
+            context, holdings.fetch(context, instance.uuid), source, target)
+
     # What was interrupted
 
     def pre_start_hook(self, service_ref: objects.Service) -> None:
@@ -309,7 +320,7 @@ class RTComputeManager(manager.ComputeManager):
                 live_migration.end_interrupted(self, context, instance, migration)
         begun = [instance for instance in objects.InstanceList.get_by_host(
                      context, self.host, expected_attrs=list(moves.ATTRIBUTES))
-                 if in_place.begun(instance)]
+                 if in_place.begun(instance) and not in_place.by_move(instance)]
         for instance in begun:
             with in_place_resize.logged(instance):
                 self._finish_interrupted(context, instance)

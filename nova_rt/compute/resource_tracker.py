@@ -27,10 +27,13 @@ from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.compute import claims
 from nova_rt.compute import live_migration
+from nova_rt.compute import vcpu_moves
+from nova_rt.defrag import planner
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
 from nova_rt.instance import moves
+from nova_rt.instance import vcpu_move
 
 LOG = logging.getLogger(__name__)
 CONF = cfg.CONF
@@ -58,15 +61,53 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         """The host with everything that is held on it."""
         return self.ledger.shares(self.driver.reservations.empty)
 
+    @property
+    def _defrag(self) -> str:
+        """Whether a claim makes room, as the scheduler is told."""
+        chosen = self.driver.reservations.empty.occupancy is shares.Occupancy.CHOSEN
+        return 'yes' if CONF.rt.defrag_on_refusal and chosen else 'no'
+
     # What a claim asks, under the tracker's lock
 
     def place(self, nodename: str, wanted: reservation.Reservation) -> tuple[int, ...]:
         """See :class:`nova_rt.compute.claims.Tracker`."""
         try:
-            return fitting.place(self.shares, wanted, CONF.rt.placement_policy)
+            try:
+                return self._place(wanted)
+            except fitting.NoRoomError:
+                if not (CONF.rt.defrag_on_refusal and self._make_room(nodename, wanted)):
+                    raise
+                return self._place(wanted)
         except fitting.NoRoomError as exc:
             raise claims.NoRoomOnHostError(f'No room for the reservation on {nodename}: {exc}'
             ) from None
+
+    def _place(self, wanted: reservation.Reservation) -> tuple[int, ...]:
+        return fitting.place(self.shares, wanted, CONF.rt.placement_policy)
+
+    def _make_room(self, nodename: str, wanted: reservation.Reservation) -> bool:
+        """Move vCPUs of other servers so that a reservation fits.
+
+        :returns: whether that was done; if not, what was moved stays where it is
+        """
+        instances = {
+            instance.uuid: instance for instance in objects.InstanceList.get_by_host_and_node(
+                nova_context.get_admin_context(), self.host, nodename,
+                expected_attrs=['system_metadata', 'flavor'])
+            if vcpu_move.movable(instance)}
+        held = {uuid: holding for uuid, instance in instances.items()
+                if (holding := holdings.holding_of(instance)) is not None}
+        plan = planner.room(self.shares, held, wanted)
+        if plan is None:
+            return False
+        LOG.info('Making room for %s by %d move(s).', wanted, len(plan.moves))
+        try:
+            for move in plan.moves:
+                self._move(instances[move.server], move.source, move.target)
+        except (exception.MigrationError, exception.NotFound) as exc:
+            LOG.warning('No room was made: %s', exc)
+            return False
+        return True
 
     def fits_in_place(self, instance: objects.Instance, flavor: objects.Flavor) -> bool:
         """See :class:`nova_rt.compute.claims.Tracker`."""
@@ -84,6 +125,47 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         if holding is None or wanted is None:
             return
         fitting.check_in_place(self.shares, holding.reservation, holding.pcpus, wanted)
+
+    # Moves of vCPUs
+
+    @_locked
+    def move_vcpu(self, context: nova_context.RequestContext, instance: objects.Instance,
+                  source: int, target: int) -> None:
+        """Move a vCPU to another pCPU of this host; nothing else is claimed meanwhile.
+
+        :raises MigrationError: with a clause, if the server stays as it was
+        """
+        try:
+            self._move(instance, source, target)
+        finally:
+            self._update(context.elevated(), self.compute_nodes[instance.node])
+
+    def _move(self, instance: objects.Instance, source: int, target: int) -> None:
+        """Move a vCPU, under the lock.
+
+        :raises MigrationError: as :meth:`move_vcpu`
+        """
+        try:
+            new = vcpu_move.after(instance, source, target)
+            vcpu_moves.check_room(self.shares, new.reservation, target)
+            vcpu_move.begin(instance, new)
+        except vcpu_move.UnmovableError as exc:
+            raise exception.MigrationError(reason=str(exc)) from None
+        except exception.UnexpectedTaskStateError:
+            raise exception.MigrationError(reason='another operation is under way') from None
+        self._hold(instance)
+        try:
+            vcpu_moves.carry_out(self.driver, instance)
+        finally:
+            self._hold(instance)
+
+    def _undo_interrupted(self, instance: objects.Instance) -> None:
+        """Undo a move that was interrupted: none is under way while the lock is held."""
+        try:
+            vcpu_moves.undo(self.driver, instance, in_place.before(instance))
+        except Exception as exc:
+            LOG.warning('The move of a vCPU cannot be undone yet, so both pCPUs are held: %s',
+                        exc, instance=instance)
 
     # Changes in place
 
@@ -147,11 +229,13 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             compute_node.stats or {},
             **shares.to_stats(self.shares, policy in fitting.WEIGHING_SIZES),
             rt_in_place='yes', rt_dialect=self.driver.reservations.dialect,
-            rt_placement_policy=policy)
+            rt_placement_policy=policy, rt_defrag=self._defrag)
         super()._update(context, compute_node, startup)
 
     def _update_usage_from_instances(self, context: nova_context.RequestContext,
                                      instances: Sequence[objects.Instance], nodename: str) -> Any:
+        for instance in filter(in_place.by_move, instances):
+            self._undo_interrupted(instance)
         self.ledger.forget(_SERVER)
         return super()._update_usage_from_instances(context, instances, nodename)
 

@@ -83,6 +83,11 @@ def policy_of(host: host_manager.HostState | objects.ComputeNode) -> str:
     return (host.stats or {}).get('rt_placement_policy') or fitting.DEFAULT
 
 
+def makes_room(host: host_manager.HostState | objects.ComputeNode) -> bool:
+    """Return whether claims on a host move the vCPUs of others to make room."""
+    return (host.stats or {}).get('rt_defrag') == 'yes'
+
+
 def shortfall(host: str, seen: shares.HostShares | None,
               wanted: reservation.Reservation) -> fitting.NoRoomError | None:
     """Return what a host is short of for a reservation, None if it fits.

@@ -31,6 +31,9 @@ class RTShareFilter(filters.BaseHostFilter):
     Enough in the sum is not enough: Figure 5 of the OpenStack paper leaves
     130% on four pCPUs, and 75% fits none of them. A scheduler that loads this
     filter also asks Placement for the sum.
+
+    If no host passes, a request for one server passes those that make room
+    (``[rt] defrag_on_refusal``) and have enough in the sum: their claim decides.
     """
 
     def __init__(self) -> None:
@@ -62,6 +65,8 @@ class RTShareFilter(filters.BaseHostFilter):
         shortfalls = [_shortfall(host, state, wanted) for host in hosts]
         passed = [host for host, shortfall in zip(hosts, shortfalls, strict=True)
                   if shortfall is None]
+        if not passed and count == 1:
+            passed = [host for host in hosts if _may_make_room(host, state, wanted)]
         if hosts and not passed and first:
             nearest, _ = min(
                 ((host, shortfall.missing) for host, shortfall
@@ -140,6 +145,14 @@ def _shortfall(host: host_manager.HostState, state: request_state.RequestState,
     if shortfall is not None and LOG.isEnabledFor(logging.DEBUG):
         LOG.debug('%s', _sentence(host, state, wanted))
     return shortfall
+
+
+def _may_make_room(host: host_manager.HostState, state: request_state.RequestState,
+                   wanted: reservation.Reservation) -> bool:
+    """Return whether a host's claim may move others, so that the sum suffices."""
+    seen = host_view.shares_of(host, state, wanted)
+    return (host_view.makes_room(host) and seen is not None
+            and fitting.fits_in_sum(seen, wanted))
 
 
 def _sentence(host: host_manager.HostState, state: request_state.RequestState,

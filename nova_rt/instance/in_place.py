@@ -3,10 +3,14 @@
 
 A server that is changed in place keeps its pCPUs. Until it is certain which of
 the two it will have, it holds the larger of the old and the new reservation
-there, never both: its container only ever has one of them.
+there, never both: its container only ever has one of them. One that keeps its
+reservation and has a vCPU moved to another pCPU (:mod:`nova_rt.instance.vcpu_move`)
+holds it on the pCPUs of both sides.
 """
 
 from __future__ import annotations
+
+import dataclasses
 
 from nova import objects
 from nova.compute import task_states
@@ -21,6 +25,7 @@ from nova_rt.instance import holdings
 # What began a change.
 RESIZE = 'resize'
 HINT = 'hint'
+MOVE = 'move'
 
 # The task states that lock a server: while it is changed, and until its hint is.
 CHANGING = task_states.RESIZE_PREP
@@ -59,6 +64,11 @@ def begun(instance: objects.Instance) -> bool:
 def by_hint(instance: objects.Instance) -> bool:
     """Return whether it is being changed in place without a resize."""
     return instance.system_metadata.get(holdings.IN_PLACE) == HINT
+
+
+def by_move(instance: objects.Instance) -> bool:
+    """Return whether a vCPU of it is being moved to another pCPU."""
+    return instance.system_metadata.get(holdings.IN_PLACE) == MOVE
 
 
 def begin(instance: objects.Instance, kind: str) -> None:
@@ -112,6 +122,9 @@ def occupied_by(instance: objects.Instance) -> ledger.Holding | None:
     own = holdings.holding_of(instance)
     if own is None or not begun(instance):
         return own
+    if by_move(instance):
+        old, new = before(instance), after(instance)
+        return dataclasses.replace(old, pcpus=tuple(dict.fromkeys(old.pcpus + new.pcpus)))
     sides = (own, side(instance, holdings.OLD), side(instance, holdings.NEW))
     return max((holding for holding in sides if holding is not None),
                key=lambda holding: holding.reservation.bandwidth)

@@ -24,6 +24,7 @@ from nova.compute import provider_tree as nova_provider_tree
 from nova.virt import fake
 
 from nova_rt import bandwidth
+from nova_rt import errors as nova_rt_errors
 from nova_rt import kinds
 from nova_rt import ledger
 from nova_rt import shares
@@ -190,6 +191,19 @@ class FakeContainerDriver(fake.FakeDriver):
         except errors.KernelRefusalError as exc:
             raise exception.ResizeError(reason=str(exc)) from None
         self._copies[pid] = holding
+
+    def move_vcpu(self, instance: objects.Instance, holding: ledger.Holding) -> None:
+        """Take a vCPU of a running server to another pCPU, as RTLibvirtDriver does.
+
+        :raises MigrationError: if that is not possible
+        """
+        container = self.running().get(instance.uuid)
+        if container is not None:
+            try:
+                self.reservations.move(container.pid, holding)
+            except (nova_rt_errors.NovaRTError, ProcessLookupError) as exc:
+                raise exception.MigrationError(reason=str(exc).removesuffix('.')) from None
+            self._copies[container.pid] = holding
 
     def running(self) -> Mapping[str, containers.Container]:
         """Return the running containers, by server, as libvirt would."""

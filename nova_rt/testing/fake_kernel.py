@@ -28,6 +28,8 @@ from nova_rt.virt.cgroup import tree
 
 # Runtime and period of the root group, in µs.
 ROOT_LIMIT = (950_000, 1_000_000)
+# The threads of a group, of which there are none: its processes are a test's own.
+THREADS = 'tasks'
 
 
 class _Group:
@@ -146,6 +148,8 @@ class FakeKernel(tree.CgroupTree):
         if not self.has(group, name):
             raise self._missing(group, name)
         held = self._groups[group]
+        if name == THREADS:
+            return ''
         if name == dialect.PERIOD:
             return f'{held.period_us}\n'
         if name == dialect.RUNTIME:
@@ -165,7 +169,7 @@ class FakeKernel(tree.CgroupTree):
             raise errors.kernel_refusal(group, name, text, number)
 
     def _files(self) -> set[str]:
-        files = {dialect.PERIOD, dialect.RUNTIME}
+        files = {dialect.PERIOD, dialect.RUNTIME, THREADS}
         return files | {dialect.MULTI_RUNTIME} if self.multi else files
 
     def _change(self, group: str, name: str, text: str) -> int | None:

@@ -79,6 +79,10 @@ class FakeHypervisor(fake_scheduler.FakeScheduler):
         super().write(thread, wanted)
         self.most = max(self.most, *self.bandwidths())
 
+    def set_affinity(self, thread: int, pcpus: frozenset[int]) -> None:
+        super().set_affinity(thread, pcpus)
+        self.most = max(self.most, *self.bandwidths())
+
     def resume(self, number: int) -> None:
         """Let it run; note the bandwidth that each vCPU has by then."""
         self.arrived.discard(number)

@@ -37,6 +37,8 @@ class FakeScheduler(scheduler.Scheduler):
     :param admits: whether the kernel admits; not with kernel.sched_rt_runtime_us = -1
     :param domains: the pCPUs of each root domain; by default all are in one
     :ivar refuse: by thread, the errno with which the next write is refused
+    :ivar states: by thread, the letter of its state; a thread sleeps otherwise
+    :ivar budgets: by thread, the budgets that it has, one each time it is asked for
     :ivar writes: thread and attributes of every write, refused ones too
     """
 
@@ -48,6 +50,8 @@ class FakeScheduler(scheduler.Scheduler):
         self.admits = admits
         self.capable = True
         self.refuse: dict[int, int] = {}
+        self.states: dict[int, str] = {}
+        self.budgets: dict[int, Iterator[scheduler.Budget]] = {}
         self.writes: list[tuple[int, Attributes]] = []
         self._domains = list(domains) or [frozenset(range(count))]
         self._attributes: dict[int, Attributes] = {}
@@ -107,9 +111,21 @@ class FakeScheduler(scheduler.Scheduler):
             raise errors.pin_refusal(thread, min(pcpus), errno.EBUSY, self.capable)
         self._pcpus[thread] = pcpus
 
+    def is_limited(self) -> bool:
+        return self.admits
+
     def name(self, thread: int) -> str:
         self._check_alive(thread)
         return self._names[thread]
+
+    def state(self, thread: int) -> str:
+        self._check_alive(thread)
+        return self.states.get(thread, 'S')
+
+    def budget(self, thread: int) -> scheduler.Budget | None:
+        self._check_alive(thread)
+        told = self.budgets.get(thread)
+        return next(told) if told else None
 
     @contextlib.contextmanager
     def sleeper(self) -> Iterator[int]:

@@ -179,6 +179,27 @@ class DomainReservations:
                 self._reservations.apply(guest.id, before)
             raise
 
+    def move(self, instance: objects.Instance, holding: ledger.Holding) -> None:
+        """Take a vCPU of a server to another pCPU, whether it runs or not.
+
+        :param holding: what the server has afterwards, or, to take back what failed
+            halfway, what it had
+        :raises MigrationError: if that is not possible; call this again with what the
+            server had
+        """
+        try:
+            guest = self._connection.get_guest(instance)
+        except exception.InstanceNotFound:
+            return
+        with self._lock:
+            try:
+                runs = guest.id > 0
+                if runs:
+                    self._reservations.move(guest.id, holding)
+                _set_metadata(guest, holding, runs)
+            except (*_NOT_APPLIED, driver.libvirt.libvirtError) as exc:
+                raise exception.MigrationError(reason=str(exc).removesuffix('.')) from None
+
     def group_of(self, instance: objects.Instance) -> str | None:
         """Return the control group of a container, None unless it runs."""
         try:

@@ -84,6 +84,16 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         """
         self._domains.change(instance, holding)
 
+    def move_vcpu(self, instance: objects.Instance, holding: ledger.Holding) -> None:
+        """Take a vCPU of a server to another pCPU, whether it runs or not.
+
+        :param holding: what the server has afterwards, or, to take back what failed
+            halfway, what it had
+        :raises MigrationError: if that is not possible; call this again with what the
+            server had
+        """
+        self._domains.move(instance, holding)
+
     def _get_guest_xml(self, context: nova_context.RequestContext,
                        instance: objects.Instance, *args: Any, **kwargs: Any) -> str:
         xml = super()._get_guest_xml(context, instance, *args, **kwargs)

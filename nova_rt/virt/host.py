@@ -14,12 +14,14 @@ from nova_rt import errors
 from nova_rt import ledger
 from nova_rt import shares
 from nova_rt import usage
+from nova_rt.virt import confinement
 from nova_rt.virt import container_groups
 from nova_rt.virt import user_namespaces
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import errors as cgroup_errors
 from nova_rt.virt.cgroup import hierarchy
 from nova_rt.virt.cgroup import survey
+from nova_rt.virt.cgroup import tree
 from nova_rt.virt.cgroup import usage as cgroup_usage
 from nova_rt.virt.cgroup.dialect import Dialect
 
@@ -49,6 +51,19 @@ class Host(abc.ABC):
 
         :param number: libvirt's id of the server's domain
         :raises NovaRTError: if it cannot have it
+        :raises ProcessLookupError: if it has ended
+        """
+
+    @abc.abstractmethod
+    def move(self, number: int, holding: ledger.Holding) -> None:
+        """Take a vCPU of a running server to another pCPU.
+
+        It has its bandwidth all the while, and takes none of anybody else's. Call it
+        again with what the server had to take back what failed halfway.
+
+        :param number: libvirt's id of the server's domain
+        :param holding: what it has afterwards, on pCPUs of which one is another
+        :raises NovaRTError: if that is not possible
         :raises ProcessLookupError: if it has ended
         """
 
@@ -113,14 +128,18 @@ class ReservationHost(Host):
     :param dialect: the kernel's, None for a host that offers nothing
     :param empty: the host's pCPUs without any reservation
     :param tops: the groups that containers are put below
+    :param cpusets: the groups of the cpuset controller, None without one
     """
 
     def __init__(self, dialect: Dialect | None, empty: shares.HostShares,
-                 tops: Sequence[str] = container_groups.MACHINE_GROUPS) -> None:
+                 tops: Sequence[str] = container_groups.MACHINE_GROUPS,
+                 cpusets: tree.CgroupTree | None = None) -> None:
         self.empty = empty
         self._tops = tops
         self._dialect = dialect
         self._hierarchy = hierarchy.Hierarchy(dialect) if dialect else None
+        self._confinement = confinement.Confinement(
+            dialect.tree, cpusets) if dialect else None
         self._reader = cgroup_usage.Reader(dialect) if dialect else None
 
     @property
@@ -134,10 +153,46 @@ class ReservationHost(Host):
         :param pid: of the container's controller, libvirt's id of it
         :raises KernelRefusalError: if the kernel does not admit it
         :raises MissingControlFileError: if there is nothing to write to
+        :raises UnseenError: if it cannot be confined to its pCPUs
         :raises ProcessLookupError: if the container has ended
         :raises UnavailableError: if this host offers no reservations
         """
-        if self._hierarchy is None:
+        groups, confined, group = self._running(pid)
+        wanted = self._budget(holding)
+        if not groups.holds(group, wanted):
+            groups.own(group)
+            self._admit(groups, group, wanted)
+            LOG.info('Applied %d µs every %d µs on pCPUs %s to /%s',
+                     holding.reservation.runtime_us,
+                     holding.reservation.period_us,
+                     sorted(holding.pcpus), group)
+        confined.follow(group, frozenset(holding.pcpus))
+
+    def move(self, pid: int, holding: ledger.Holding) -> None:
+        """See base class; it has a budget on both pCPUs while its threads go.
+
+        :raises CgroupError: if the kernel refuses
+        :raises UnavailableError: if this host offers no reservations, or they occupy
+            every pCPU
+        """
+        if self.empty.occupancy is shares.Occupancy.EVERY:
+            raise UnavailableError(
+                'Reservations occupy every pCPU of this host: no server can be moved.')
+        groups, confined, group = self._running(pid)
+        before, after = groups.held(group), self._budget(holding)
+        self._admit(groups, group, budget.together(before, after))
+        confined.move(group, _pcpus(before), frozenset(holding.pcpus))
+        groups.apply(group, after)
+        LOG.info('Moved /%s to pCPUs %s', group, sorted(holding.pcpus))
+
+    def _running(self, pid: int) -> tuple[
+            hierarchy.Hierarchy, confinement.Confinement, str]:
+        """Return the groups of this host, and a container's.
+
+        :raises ProcessLookupError: if the container has ended
+        :raises UnavailableError: if this host offers no reservations
+        """
+        if self._hierarchy is None or self._confinement is None:
             raise UnavailableError(
                 'This host offers no reservations: '
                 '[rt] hcbs_scheduler_available is false.')
@@ -146,14 +201,7 @@ class ReservationHost(Host):
             raise ProcessLookupError(
                 f'Process {pid} has no control group below '
                 f'/{" or /".join(self._tops)}: its container has ended.')
-        wanted = self._budget(holding)
-        if not self._hierarchy.holds(group, wanted):
-            self._hierarchy.own(group)
-            self._admit(self._hierarchy, group, wanted)
-            LOG.info('Applied %d µs every %d µs on pCPUs %s to /%s',
-                     holding.reservation.runtime_us,
-                     holding.reservation.period_us,
-                     sorted(holding.pcpus), group)
+        return self._hierarchy, self._confinement, group
 
     def try_out(self, holding: ledger.Holding) -> None:
         """See base class; containers are not migrated live, and :meth:`apply` tries."""
@@ -165,9 +213,9 @@ class ReservationHost(Host):
         """
         group = self.group_of(number)
         if self._dialect is not None and group is not None:
-            tree = self._dialect.tree
+            groups = self._dialect.tree
             user_namespaces.permit_realtime(
-                number, tree.processes(group), priority, tree.proc)
+                number, groups.processes(group), priority, groups.proc)
 
     def _admit(self, groups: hierarchy.Hierarchy, group: str,
                wanted: budget.Budget) -> None:
@@ -270,3 +318,7 @@ class ReservationHost(Host):
         if self.empty.occupancy is shares.Occupancy.EVERY:
             return budget.on_every(holding.reservation, count)
         return budget.on_chosen(holding.reservation, holding.pcpus, count)
+
+
+def _pcpus(held: budget.Budget) -> frozenset[int]:
+    return frozenset(pcpu for pcpu, runtime_us in enumerate(held.runtimes_us) if runtime_us)

@@ -20,6 +20,7 @@ from nova_rt.virt import host
 from nova_rt.virt.deadline import admission
 from nova_rt.virt.deadline import attributes
 from nova_rt.virt.deadline import errors
+from nova_rt.virt.deadline import handover
 from nova_rt.virt.deadline import threads
 from nova_rt.virt.deadline import usage as deadline_usage
 from nova_rt.virt.deadline.scheduler import Scheduler
@@ -48,13 +49,17 @@ class MachineHost(host.Host):
     :param empty: the host's pCPUs without any reservation
     :param threads_of: returns the threads of a domain's vCPUs by libvirt's id of it;
         see :meth:`nova_rt.virt.machines.Machines.threads_of`
+    :param pin: pins a vCPU of a domain to a pCPU; see
+        :meth:`nova_rt.virt.machines.Machines.pin`. Without it, its thread is pinned.
     """
 
     def __init__(self, scheduler: Scheduler, empty: shares.HostShares,
-                 threads_of: Callable[[int], Sequence[int]]) -> None:
+                 threads_of: Callable[[int], Sequence[int]],
+                 pin: Callable[[int, int, int], None] | None = None) -> None:
         self.empty = empty
         self._scheduler = scheduler
         self._threads_of = threads_of
+        self._pin = pin
         # One pCPU, beside the kernel's own servers.
         self._admitted = admission.Admission.LEDGER.admitted(scheduler)
         self._lock = threading.Lock()
@@ -76,18 +81,62 @@ class MachineHost(host.Host):
         :raises DeadlineError: if the kernel refuses, or QEMU does not answer
         :raises ProcessLookupError: if it has ended
         """
-        vcpus = self._threads_of(number)
-        settings = threads.wanted(vcpus, holding)
-        for thread in vcpus:
-            self._check_name(thread)
+        vcpus = self._vcpus(number)
         with self._lock:
-            self._check_room(number, settings)
+            settings = self._admitted_settings(number, vcpus, holding)
             changed = threads.apply(self._scheduler, settings)
             self._set[number] = vcpus
         if changed:
             LOG.info('Applied %d µs every %d µs on pCPUs %s to the vCPUs of domain %d',
                      holding.reservation.runtime_us, holding.reservation.period_us,
                      sorted(holding.pcpus), number)
+
+    def move(self, number: int, holding: ledger.Holding) -> None:
+        """See base class; the thread of a vCPU goes when that costs nobody, see handover.
+
+        libvirt pins it, as it may keep each vCPU in a control group with a cpuset.
+
+        :raises OvercommitError: if the other pCPU has no room for it
+        :raises DeadlineError: if the kernel admits threads itself, which then cannot be
+            moved; if libvirt or QEMU does not answer
+        :raises ProcessLookupError: if it has ended
+        """
+        vcpus = self._vcpus(number)
+        with self._lock:
+            before = threads.present(self._scheduler, vcpus)
+            settings = self._admitted_settings(number, vcpus, holding)
+        for vcpu, (old, new) in enumerate(zip(before, settings, strict=True)):
+            if old.pcpus != new.pcpus:
+                self._take(number, vcpu, old.thread, min(new.pcpus))
+        self.apply(number, holding)
+
+    def _take(self, number: int, vcpu: int, thread: int, pcpu: int) -> None:
+        """Take a vCPU to another pCPU."""
+        if self._scheduler.is_limited():
+            raise errors.DeadlineError(
+                'The kernel lets no thread under SCHED_DEADLINE go to another pCPU unless '
+                'kernel.sched_rt_runtime_us is -1: set it to -1, or leave the server there.')
+        handover.wait(self._scheduler, thread)
+        if self._pin is None:
+            self._scheduler.pin(thread, pcpu)
+        else:
+            self._pin(number, vcpu, pcpu)
+
+    def _vcpus(self, number: int) -> Sequence[int]:
+        vcpus = self._threads_of(number)
+        for thread in vcpus:
+            self._check_name(thread)
+        return vcpus
+
+    def _admitted_settings(self, number: int, vcpus: Sequence[int],
+                           holding: ledger.Holding) -> Sequence[threads.Setting]:
+        """Return what the threads of vCPUs must have, if there is room for it.
+
+        :raises OvercommitError: if there is not
+        """
+        settings = threads.wanted(threads.present(self._scheduler, vcpus), holding)
+        self._check_room(number, settings)
+        return settings
 
     def _check_room(self, number: int, settings: Sequence[threads.Setting]) -> None:
         present = threads.present(self._scheduler, [each.thread for each in settings])
@@ -162,8 +211,8 @@ class MachineHost(host.Host):
         if vcpus is None:
             return False
         try:
-            return (threads.present(self._scheduler, vcpus)
-                    == threads.wanted(vcpus, holding))
+            present = threads.present(self._scheduler, vcpus)
+            return present == threads.wanted(present, holding)
         except (ProcessLookupError, errors.DeadlineError):
             return False
 

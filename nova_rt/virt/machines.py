@@ -67,13 +67,35 @@ class Machines:
                            for vcpu in answer['return'])
         except libvirt.libvirtError as exc:
             if exc.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
-                raise ProcessLookupError(
-                    f'There is no domain {number}: its virtual machine has ended.',
-                ) from None
+                raise _ended(number) from None
             raise _silent(number, str(exc)) from None
         except (KeyError, ValueError) as exc:
             raise _silent(number, f'{type(exc).__name__}: {exc}') from None
         return tuple(thread for _, thread in vcpus)
+
+
+    def pin(self, number: int, vcpu: int, pcpu: int) -> None:
+        """Let a running virtual machine's vCPU run on one pCPU only.
+
+        :param number: libvirt's id of the domain
+        :raises ProcessLookupError: if it has ended
+        :raises MonitorError: if libvirt refuses, or does not answer
+        """
+        cpumap = tuple(cpu == pcpu for cpu in range(pcpu + 1))
+        try:
+            self._connect().lookupByID(number).pinVcpuFlags(
+                vcpu, cpumap, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+        except libvirt.libvirtError as exc:
+            if exc.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
+                raise _ended(number) from None
+            raise MonitorError(
+                f'libvirt does not pin vCPU {vcpu} of domain {number} to pCPU {pcpu} '
+                f'({exc}): see its log.') from None
+
+
+def _ended(number: int) -> ProcessLookupError:
+    return ProcessLookupError(
+        f'There is no domain {number}: its virtual machine has ended.')
 
 
 def _is_on_its_way(domain: libvirt.virDomain) -> bool:

@@ -59,7 +59,7 @@ def from_options(conf: cfg.ConfigOpts,
              dialect.guarantee)
     return host.ReservationHost(dialect, shares.HostShares.empty(
         [capacity if pcpu in usable else 0 for pcpu in range(dialect.count)],
-        dialect.occupancy))
+        dialect.occupancy), cpusets=tree.CgroupTree.find(controller='cpuset'))
 
 
 def examine(conf: cfg.ConfigOpts) -> list[finding.Finding]:
@@ -112,9 +112,10 @@ def _for_machines(conf: cfg.ConfigOpts, usable: frozenset[int], count: int,
     LOG.info('Dialect %s, up to %s of each of the pCPUs %s, admitted by the %s; %s.',
              machine_host.DIALECT, bandwidth.percent(capacity), sorted(usable),
              detected.value, deadline_findings.GUARANTEE)
+    running = machines.Machines(connect or (lambda: machines.connect(kinds.uri(conf))))
     return machine_host.MachineHost(kernel, shares.HostShares.empty(
         [capacity if pcpu in usable else 0 for pcpu in range(count)]),
-        machines.Machines(connect or (lambda: machines.connect(kinds.uri(conf)))).threads_of)
+        running.threads_of, running.pin)
 
 
 def _examine_for_machines(conf: cfg.ConfigOpts,

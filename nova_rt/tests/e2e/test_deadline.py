@@ -58,6 +58,10 @@ def holding(runtime_us, period_us, *pcpus):
         reservation.Reservation(runtime_us, period_us, len(pcpus)), pcpus)
 
 
+def wanted(kernel, pids, held):
+    return threads.wanted(threads.present(kernel, pids), held)
+
+
 def used_s(pid):
     return int(pathlib.Path(f'/proc/{pid}/schedstat').read_text().split()[0]) / 1e9
 
@@ -123,7 +127,7 @@ def test_a_thread_that_has_ended_leaves_the_others_as_they_were(unlimited, start
     os.waitid(os.P_PID, gone, os.WEXITED)
     before = threads.present(kernel, pids)
     with pytest.raises(ProcessLookupError):
-        threads.apply(kernel, [*threads.wanted(pids, holding(30_000, 100_000, 0, 1)),
+        threads.apply(kernel, [*wanted(kernel, pids, holding(30_000, 100_000, 0, 1)),
                                threads.Setting(gone, frozenset({0}), before[0].attributes)])
     assert threads.present(kernel, pids) == before
 
@@ -131,9 +135,9 @@ def test_a_thread_that_has_ended_leaves_the_others_as_they_were(unlimited, start
 def test_a_change_that_the_kernel_refuses_leaves_all_threads_as_they_were(
         unlimited, start, kernel):
     pids = start(2, 'sleep', '60')
-    settings = threads.wanted(pids, holding(30_000, 100_000, 0, 1))
+    settings = wanted(kernel, pids, holding(30_000, 100_000, 0, 1))
     threads.apply(kernel, settings)
-    more = threads.wanted(pids, holding(60_000, 100_000, 0, 1))
+    more = wanted(kernel, pids, holding(60_000, 100_000, 0, 1))
     invalid = threads.Setting(pids[1], more[1].pcpus, attributes.Attributes(6, 1))
     with pytest.raises(errors.RefusalError):
         threads.apply(kernel, [more[0], invalid])
@@ -145,8 +149,8 @@ def test_threads_get_what_they_hold_also_beside_a_real_time_hog(unlimited, start
     if len(cpus.online()) < 2:
         pytest.skip('needs two CPUs')
     pids = start(2)
-    threads.apply(kernel, threads.wanted(pids[:1], holding(30_000, 100_000, 0)))
-    threads.apply(kernel, threads.wanted(pids[1:], holding(40_000, 200_000, 1)))
+    threads.apply(kernel, wanted(kernel, pids[:1], holding(30_000, 100_000, 0)))
+    threads.apply(kernel, wanted(kernel, pids[1:], holding(40_000, 200_000, 1)))
     # It counts down by itself: on its pCPU nothing else might end it.
     hog, = start(1, 'chrt', '-f', '50', sys.executable, '-c',
                  'import time\nend = time.monotonic() + 12\n'

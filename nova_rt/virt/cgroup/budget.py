@@ -44,6 +44,17 @@ def on_every(wanted: reservation.Reservation, count: int) -> Budget:
     return Budget(wanted.period_us, (wanted.runtime_us,) * count)
 
 
+def together(one: Budget, other: Budget) -> Budget:
+    """Return what two budgets of one period need on each pCPU: the larger of both.
+
+    :raises ValueError: if their periods differ
+    """
+    if one.period_us != other.period_us:
+        raise ValueError(f'The periods differ: {one.period_us} and {other.period_us} µs.')
+    return Budget(one.period_us, tuple(
+        map(max, one.runtimes_us, other.runtimes_us)))
+
+
 def covering(period_us: int, bandwidths: Sequence[int]) -> Budget:
     """Return the least budget of this period that holds these bandwidths."""
     return Budget(period_us, tuple(

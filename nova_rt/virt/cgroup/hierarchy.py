@@ -90,7 +90,11 @@ class Hierarchy:
 
     def holds(self, group: str, wanted: budget.Budget) -> bool:
         """Return whether a group has exactly this budget."""
-        return self._dialect.read(group) == wanted
+        return self.held(group) == wanted
+
+    def held(self, group: str) -> budget.Budget:
+        """Return what a group has."""
+        return self._dialect.read(group)
 
     def take_back(self, group: str) -> None:
         """Lower the groups above a container that has ended.

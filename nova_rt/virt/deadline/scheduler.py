@@ -8,6 +8,7 @@ and glibc has it only since 2.41: it is called by its number.
 from collections.abc import Iterator
 import contextlib
 import ctypes
+import dataclasses
 import errno
 import os
 import pathlib
@@ -15,6 +16,7 @@ import platform
 import struct
 import subprocess
 
+from nova_rt.virt.cgroup import limits
 from nova_rt.virt.deadline import errors
 from nova_rt.virt.deadline.attributes import Attributes
 from nova_rt.virt.deadline.attributes import SCHED_DEADLINE
@@ -30,6 +32,18 @@ _NUMBERS = {
 # SCHED_ATTR_SIZE_VER0: size, policy, flags, nice, priority, runtime, deadline, period.
 _STRUCT = struct.Struct('=IIQiIQQQ')
 _CAP_SYS_NICE = 23
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Budget:
+    """What a thread under SCHED_DEADLINE has until its deadline.
+
+    :ivar left_ns: in nanoseconds; 0 or less while it waits for the next period
+    :ivar deadline_ns: by the clock of its pCPU
+    """
+
+    left_ns: int
+    deadline_ns: int
 
 
 class Scheduler:
@@ -103,13 +117,46 @@ class Scheduler:
             raise errors.pin_refusal(
                 thread, min(pcpus), exc.errno, self._is_capable()) from None
 
+    def is_limited(self) -> bool:
+        """Return whether the kernel limits SCHED_DEADLINE by root domain, and so admits."""
+        return not limits.is_unlimited(self.proc)
+
     def name(self, thread: int) -> str:
         """Return the name of a thread.
 
         :raises ProcessLookupError: if it has ended
         """
+        return self._told(thread, 'comm').rstrip('\n')
+
+    def state(self, thread: int) -> str:
+        """Return the letter of a thread's state: ``R`` if it runs, or waits to.
+
+        :raises ProcessLookupError: if it has ended
+        """
+        # The name, in parentheses, may have spaces and parentheses itself.
+        return self._told(thread, 'stat').rpartition(')')[2].split()[0]
+
+    def budget(self, thread: int) -> Budget | None:
+        """Return what a thread has until its deadline, None if the kernel does not tell.
+
+        :raises ProcessLookupError: if it has ended
+        """
+        if not (self.proc / 'self/sched').exists():
+            return None
+        lines = dict(line.split(':', 1) for line in self._told(thread, 'sched').splitlines()
+                     if line.startswith('dl.'))
+        values = {name.strip(): int(value) for name, value in lines.items()}
+        if not {'dl.runtime', 'dl.deadline'} <= set(values):
+            return None
+        return Budget(values['dl.runtime'], values['dl.deadline'])
+
+    def _told(self, thread: int, name: str) -> str:
+        """Return a file of a thread's in procfs.
+
+        :raises ProcessLookupError: if it has ended
+        """
         try:
-            return (self.proc / str(thread) / 'comm').read_text().rstrip('\n')
+            return (self.proc / str(thread) / name).read_text()
         except (FileNotFoundError, ProcessLookupError):
             raise errors.ended(thread) from None
 

@@ -23,12 +23,17 @@ class Setting:
     attributes: attributes.Attributes
 
 
-def wanted(threads: Sequence[int], holding: ledger.Holding) -> list[Setting]:
-    """Return what the threads of the vCPUs must have: a pCPU each, in ascending order.
+def wanted(present: Sequence[Setting], holding: ledger.Holding) -> list[Setting]:
+    """Return what the threads of the vCPUs must have: a pCPU each.
 
+    Those that are pinned to one of the holding's pCPUs stay there; the others take what
+    is left, in ascending order. So a server of which one vCPU moves has one thread moved.
+
+    :param present: what the threads have, in the vCPUs' order
     :raises DeadlineError: if there are more or fewer threads than pCPUs, or two vCPUs
         share one
     """
+    threads = [setting.thread for setting in present]
     if len(set(threads)) != len(holding.pcpus):
         raise errors.DeadlineError(
             f'The virtual machine runs its vCPUs on {len(set(threads))} thread(s), but its '
@@ -36,7 +41,20 @@ def wanted(threads: Sequence[int], holding: ledger.Holding) -> list[Setting]:
             'own, so use KVM, or an emulation with one thread for each vCPU.')
     thread_attributes = attributes.of_reservation(holding.reservation)
     return [Setting(thread, frozenset({pcpu}), thread_attributes)
-            for thread, pcpu in zip(threads, sorted(holding.pcpus), strict=True)]
+            for thread, pcpu in zip(threads, _places(present, holding.pcpus), strict=True)]
+
+
+def _places(present: Sequence[Setting], pcpus: Sequence[int]) -> list[int]:
+    """Return the pCPU of each thread."""
+    free = set(pcpus)
+    staying: dict[int, int] = {}
+    for setting in present:
+        if len(setting.pcpus) == 1 and setting.pcpus <= free:
+            staying[setting.thread], = setting.pcpus
+            free -= setting.pcpus
+    left = iter(sorted(free))
+    return [staying[setting.thread] if setting.thread in staying else next(left)
+            for setting in present]
 
 
 def present(scheduler: Scheduler, threads: Sequence[int]) -> list[Setting]:

@@ -23,7 +23,7 @@ def of_threads(scheduler: Scheduler, vcpus: Sequence[int],
     :raises ProcessLookupError: if one has ended
     """
     return {min(setting.pcpus): _of_thread(scheduler, setting)
-            for setting in threads.wanted(vcpus, holding)}
+            for setting in threads.wanted(threads.present(scheduler, vcpus), holding)}
 
 
 def _of_thread(scheduler: Scheduler, setting: threads.Setting) -> usage.Usage:

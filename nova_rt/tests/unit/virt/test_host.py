@@ -124,7 +124,7 @@ def test_a_host_that_is_turned_off_offers_a_share_of_0():
 
 def test_a_kernel_without_real_time_groups_is_an_error_at_start(monkeypatch):
     monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
-        lambda cls: None))
+        lambda cls, **_: None))
     with pytest.raises(host.UnavailableError,
                        match='boot a kernel with HCBS or RT_GROUP_SCHED'):
         this_host.from_options(options())
@@ -153,7 +153,8 @@ def test_a_cpu_set_is_read_as_nova_reads_its_own(cpu_set, pcpus, monkeypatch):
     monkeypatch.setattr(cpus, 'present', lambda: frozenset(range(8)))
     monkeypatch.setattr(cpus, 'online', lambda: frozenset(range(8)))
     kernel = fake_kernel.FakeKernel(count=8, multi=True)
-    monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(lambda cls: kernel))
+    monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
+        lambda cls, **_: kernel))
     capacity = this_host.from_options(options(cpu_set=cpu_set)).empty.capacity
     assert {pcpu for pcpu, most in enumerate(capacity) if most} == pcpus
 
@@ -165,14 +166,14 @@ def test_a_cpu_set_with_pcpus_that_are_not_there_is_an_error_at_start():
 
 def test_only_the_pcpus_of_the_cpu_set_have_a_capacity(kernel, monkeypatch):
     monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
-        lambda cls: kernel))
+        lambda cls, **_: kernel))
     machine = this_host.from_options(options(cpu_set='0', cap=0.5))
     assert machine.empty.capacity == (bandwidth.BW_UNIT // 2, 0, 0, 0)
 
 
 def test_the_capacity_is_no_more_than_what_the_kernel_admits(monkeypatch):
     monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
-        lambda cls: fake_kernel.FakeKernel()))
+        lambda cls, **_: fake_kernel.FakeKernel()))
     machine = this_host.from_options(options(cap=1.0, cpu_set='0'))
     assert machine.empty.capacity[0] == bandwidth.to_bandwidth(
         *fake_kernel.ROOT_LIMIT)
@@ -182,7 +183,7 @@ def test_a_stock_kernel_told_to_enforce_nothing_is_an_error_at_start(
         monkeypatch, tmp_path):
     fake_proc.write(tmp_path, sched_rt_runtime_us=-1)
     monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
-        lambda cls: fake_kernel.FakeKernel(proc=tmp_path)))
+        lambda cls, **_: fake_kernel.FakeKernel(proc=tmp_path)))
     with pytest.raises(host.UnavailableError, match='set it to 950000'):
         this_host.from_options(options())
 
@@ -190,7 +191,7 @@ def test_a_stock_kernel_told_to_enforce_nothing_is_an_error_at_start(
 def test_a_kernel_whose_limit_its_own_servers_take_is_an_error_at_start(
         kernel, monkeypatch):
     monkeypatch.setattr(tree.CgroupTree, 'find', classmethod(
-        lambda cls: kernel))
+        lambda cls, **_: kernel))
     monkeypatch.setattr(limits, 'global_limit', lambda proc: 0)
     with pytest.raises(host.UnavailableError, match='set it to 950000'):
         this_host.from_options(options())

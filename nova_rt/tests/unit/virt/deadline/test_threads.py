@@ -23,8 +23,12 @@ def kernel():
     return fake_scheduler.FakeScheduler(4)
 
 
+def wanted(kernel, vcpus, held):
+    return threads.wanted(threads.present(kernel, vcpus), held)
+
+
 def apply(kernel, vcpus, held):
-    return threads.apply(kernel, threads.wanted(vcpus, held))
+    return threads.apply(kernel, wanted(kernel, vcpus, held))
 
 
 def test_each_thread_is_pinned_to_one_pcpu_and_has_its_runtime_there(kernel):
@@ -96,7 +100,23 @@ def test_a_thread_that_cannot_be_set_back_is_in_the_log(kernel, caplog):
     assert f'Thread {vcpus[0]} does not have its former scheduling' in caplog.text
 
 
-@pytest.mark.parametrize('vcpus', [(5, 5), (5,), (5, 6, 7)])
-def test_vcpus_without_a_thread_of_their_own_are_refused(vcpus):
+@pytest.mark.parametrize('vcpus', [(0, 0), (0,), (0, 1, 2)])
+def test_vcpus_without_a_thread_of_their_own_are_refused(kernel, vcpus):
+    started = kernel.start(3)
     with pytest.raises(errors.DeadlineError, match='each vCPU needs a thread of its own'):
-        threads.wanted(vcpus, holding(40_000, 0, 1))
+        wanted(kernel, [started[vcpu] for vcpu in vcpus], holding(40_000, 0, 1))
+
+
+def test_where_one_vcpu_goes_elsewhere_the_others_stay(kernel):
+    vcpus = kernel.start(3)
+    apply(kernel, vcpus, holding(40_000, 0, 1, 2))
+    apply(kernel, vcpus, holding(40_000, 1, 2, 3))
+    assert [kernel.affinity(thread) for thread in vcpus] == [{3}, {1}, {2}]
+
+
+def test_of_two_threads_on_one_pcpu_the_second_goes_elsewhere(kernel):
+    vcpus = kernel.start(2)
+    for thread in vcpus:
+        kernel.pin(thread, 2)
+    apply(kernel, vcpus, holding(40_000, 0, 2))
+    assert [kernel.affinity(thread) for thread in vcpus] == [{2}, {0}]

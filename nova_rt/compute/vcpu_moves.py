@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moves of vCPUs between the pCPUs of this host.
+
+The server has its bandwidth on both pCPUs until the move is over, in the ledger and
+in the kernel, so it never has less, and takes nothing of anybody else's.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+from nova import exception
+from nova import objects
+from oslo_log import log as logging
+
+from nova_rt import bandwidth
+from nova_rt import ledger
+from nova_rt import reservation
+from nova_rt import shares
+from nova_rt.instance import in_place
+from nova_rt.instance import vcpu_move
+
+LOG = logging.getLogger(__name__)
+
+
+class Driver(Protocol):
+    """What a move asks of the compute driver."""
+
+    def move_vcpu(self, instance: objects.Instance, holding: ledger.Holding) -> None:
+        """Take a vCPU of a server to another pCPU.
+
+        :raises MigrationError: if that is not possible
+        """
+
+
+def check_room(host: shares.HostShares, moved: reservation.Reservation, target: int) -> None:
+    """Raise UnmovableError unless a pCPU has room for a vCPU.
+
+    :param host: with all that is held on it
+    """
+    offers = target < len(host.capacity) and host.capacity[target]
+    if host.occupancy is shares.Occupancy.EVERY or not offers:
+        raise vcpu_move.UnmovableError(f'no vCPU can be moved to pCPU {target} of this host')
+    if host.left[target] < moved.bandwidth:
+        raise vcpu_move.UnmovableError(
+            f'{bandwidth.percent(moved.bandwidth)} is needed on pCPU {target}, which has '
+            f'{bandwidth.percent(host.left[target])} left')
+
+
+def carry_out(driver: Driver, instance: objects.Instance) -> None:
+    """Carry out a move that has begun, or undo it.
+
+    The pCPU that the vCPU leaves counts as held for one period more: what the vCPU has run
+    there, it may have run before its time (the zero-lag time of the CBS, by which the
+    kernel, too, gives back the bandwidth of a thread that ends).
+
+    :raises MigrationError: with a clause, if the server has what it had
+    """
+    old, new = in_place.before(instance), in_place.after(instance)
+    try:
+        driver.move_vcpu(instance, new)
+        time.sleep(new.reservation.period_us / 1e6)
+        vcpu_move.end(instance, new)
+    except Exception as exc:
+        LOG.warning('A vCPU could not be moved from %s to %s: %s', ledger.ranges(
+            sorted(old.pcpus)), ledger.ranges(sorted(new.pcpus)), exc, instance=instance)
+        raise exception.MigrationError(
+            reason=_reason(exc) + _undone(driver, instance, old)) from None
+    LOG.info('Moved a vCPU: from pCPUs %s to %s.', ledger.ranges(sorted(old.pcpus)),
+             ledger.ranges(sorted(new.pcpus)), instance=instance)
+
+
+def undo(driver: Driver, instance: objects.Instance, old: ledger.Holding) -> None:
+    """Give a server the pCPUs back that it had; repeated, it does what is left."""
+    driver.move_vcpu(instance, old)
+    time.sleep(old.reservation.period_us / 1e6)
+    vcpu_move.end(instance, old)
+
+
+def _undone(driver: Driver, instance: objects.Instance, old: ledger.Holding) -> str:
+    """Undo a move; return what is to be said if that fails, too."""
+    try:
+        undo(driver, instance, old)
+    except Exception as exc:
+        LOG.warning('That could not be undone: %s', exc, instance=instance)
+        return '; until that can be undone, which is tried every minute, it holds both pCPUs'
+    return ''
+
+
+def _reason(exc: Exception) -> str:
+    """Return a clause."""
+    reason = exc.kwargs.get('reason') if isinstance(exc, exception.NovaException) else None
+    return str(reason or exc).removesuffix('.')
