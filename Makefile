@@ -20,8 +20,8 @@ demo:  ## run the demo (KEEP=1: leave it running; MODE=vm|container|embedded|hcb
 
 test:  ## run most stages; the last line counts the tests
 	@PYTHON=$(PYTHON) tools/prepare stack guest docs
-	@.venv/bin/python tools/run-tests pep8 mypy unit tacker functional kolla db \
-	    e2e machines mano tempest docs kernel experiments guest
+	@.venv/bin/python tools/run-tests pep8 mypy docs unit tacker functional kolla \
+	    db e2e machines mano tempest kernel experiments guest
 
 unit tacker functional pep8 mypy:  ## run one stage
 	@PYTHON=$(PYTHON) tools/prepare

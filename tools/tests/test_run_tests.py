@@ -76,6 +76,21 @@ def test_more_time_is_needed_while_a_kernel_is_still_being_built(run_tests, buil
     assert run_tests.needed('guest', is_building) == 18 * 60
 
 
+def test_what_has_too_little_time_left_is_skipped_and_what_has_enough_is_run(run_tests, capsys):
+    class Noting:
+        ran = []
+
+        def run(self, env):
+            self.ran.append(env)
+            return 0
+    results = run_tests.Results()
+    run_tests.run_lane(['mano', 'tempest', 'docs'], Noting(), results,
+                       time.monotonic() + 10 * 60, lambda: False)
+    assert Noting.ran == ['tempest', 'docs']
+    assert results.show() == 0
+    assert 'skipped 1: mano: too little left of 80 minutes' in capsys.readouterr().out
+
+
 def test_no_kernel_is_built_that_no_environment_needs(run_tests, built):
     with run_tests.kernels_built(['pep8', 'unit']):
         pass
