@@ -76,7 +76,11 @@ def test_more_time_is_needed_while_a_kernel_is_still_being_built(run_tests, buil
     assert run_tests.needed('guest', is_building) == 18 * 60
 
 
-def test_what_has_too_little_time_left_is_skipped_and_what_has_enough_is_run(run_tests, capsys):
+def test_what_has_too_little_time_left_is_skipped_and_what_has_enough_is_run(
+        run_tests, tmp_path, monkeypatch, capsys):
+    for folder in ('JUNIT', 'LOGS'):
+        monkeypatch.setattr(run_tests, folder, tmp_path)
+
     class Noting:
         ran = []
 

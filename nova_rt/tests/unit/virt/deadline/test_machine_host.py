@@ -155,3 +155,51 @@ def test_nothing_is_left_of_a_machine_that_has_ended(host, kernel, domains):
     host.take_back('')
     host.take_back_all()
     assert not any(kernel.bandwidths())
+
+
+@pytest.fixture
+def moved(host, kernel, domains):
+    """A domain on pCPUs 0 and 1; what is pinned by libvirt is noted."""
+    domains[3] = kernel.start(2)
+    host.apply(3, holding(40_000, 0, 1))
+    kernel.writes.clear()
+    return domains[3]
+
+
+def test_one_vcpu_moves_and_nothing_else_is_written(host, kernel, moved):
+    host.move(3, holding(40_000, 0, 3))
+    assert [kernel.affinity(thread) for thread in moved] == [{0}, {3}]
+    assert kernel.writes == []
+    host.move(3, holding(40_000, 0, 1))
+    assert kernel.bandwidths() == [NEED, NEED, 0, 0]
+
+
+def test_libvirt_pins_the_vcpu_by_its_number(kernel, domains):
+    pinned = []
+
+    def pin(number, vcpu, pcpu):
+        pinned.append((number, vcpu, pcpu))
+        kernel.pin(domains[number][vcpu], pcpu)
+    host = machine_host.MachineHost(
+        kernel, shares.HostShares.empty([bandwidth.BW_UNIT] * 4), domains.get, pin)
+    domains[3] = kernel.start(2)
+    host.apply(3, holding(40_000, 0, 1))
+    assert pinned == []
+    host.move(3, holding(40_000, 0, 3))
+    assert pinned == [(3, 1, 3)]
+
+
+def test_where_the_kernel_admits_nothing_is_moved_but_all_may_stay(host, kernel, moved):
+    kernel.admits = True
+    with pytest.raises(errors.DeadlineError, match='set it to -1, or leave the server there'):
+        host.move(3, holding(40_000, 0, 3))
+    host.move(3, holding(40_000, 0, 1))
+    assert kernel.bandwidths() == [NEED, NEED, 0, 0]
+
+
+def test_nobody_is_overcommitted_by_a_move(host, kernel, domains, moved):
+    domains[4] = kernel.start(1)
+    host.apply(4, holding(70_000, 3))
+    with pytest.raises(machine_host.OvercommitError, match='pCPU 3 has 30% left'):
+        host.move(3, holding(40_000, 0, 3))
+    assert kernel.bandwidths()[:2] == [NEED, NEED]
