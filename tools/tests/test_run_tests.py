@@ -82,15 +82,16 @@ def test_what_has_too_little_time_left_is_skipped_and_what_has_enough_is_run(
         monkeypatch.setattr(run_tests, folder, tmp_path)
 
     class Noting:
-        ran = []
+        def __init__(self):
+            self.ran = []
 
         def run(self, env):
             self.ran.append(env)
             return 0
-    results = run_tests.Results()
-    run_tests.run_lane(['mano', 'tempest', 'docs'], Noting(), results,
+    environments, results = Noting(), run_tests.Results()
+    run_tests.run_lane(['mano', 'tempest', 'docs'], environments, results,
                        time.monotonic() + 10 * 60, lambda: False)
-    assert Noting.ran == ['tempest', 'docs']
+    assert environments.ran == ['tempest', 'docs']
     assert results.show() == 0
     assert 'skipped 1: mano: too little left of 80 minutes' in capsys.readouterr().out
 
