@@ -3,7 +3,8 @@
 
 The rules are overridden in Nova's own ``policy.yaml``. A reader of the system sees the
 whole cloud, a reader of a project sees its servers without their hosts. An administrator
-changes reservations. Whoever may create a server may give it a reservation by hints.
+changes reservations and moves vCPUs. Whoever may create a server may give it a reservation
+by hints.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 HOSTS_LIST = 'rt:hosts:list'
 HOSTS_SHOW = 'rt:hosts:show'
+DEFRAG_PLAN = 'rt:defrag:plan'
+DEFRAG_RUN = 'rt:defrag:run'
 SERVERS_LIST = 'rt:servers:list'
 SERVERS_SHOW = 'rt:servers:show'
 SERVERS_ALL = 'rt:servers:all_projects'
@@ -58,6 +61,10 @@ _RULES = [
     _rule(HOSTS_LIST, _CLOUD, 'GET', '/hosts', 'List hosts.'),
     _rule(HOSTS_SHOW, _CLOUD, 'GET', '/hosts/{host}',
           'Show a host and who holds what on it.'),
+    _rule(DEFRAG_PLAN, _CLOUD, 'POST', '/hosts/{host}/plan',
+          'Plan moves between the pCPUs of a host that make room.'),
+    _rule(DEFRAG_RUN, 'role:admin', 'POST', '/hosts/{host}/moves',
+          'Move a vCPU of a server to another pCPU of its host.'),
     _rule(SERVERS_LIST, _PROJECT, 'GET', '/servers',
           'List the servers of the own project that hold a reservation.'),
     _rule(SERVERS_SHOW, _PROJECT, 'GET', '/servers/{server}', 'Show a server.'),

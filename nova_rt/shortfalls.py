@@ -70,8 +70,8 @@ class Shortfall:
     """One reason why a server does not fit a host, or that it does.
 
     :ivar what: ``pCPU 3``, a resource class, ``trait``, ``zone``, ``aggregate``, ``filter``,
-        ``kind``, ``nearest`` for what would fit instead, or empty for the whole host;
-        ``together`` for all hosts
+        ``kind``, ``nearest`` for what would fit instead, ``moves`` that would make room, or
+        empty for the whole host; ``together`` for all hosts
     """
 
     host: str
@@ -102,6 +102,15 @@ def of_host(host: Host, request: Request) -> list[Shortfall]:
     if missing and not refused:
         missing += _nearest(host, request)
     return missing
+
+
+def in_pieces(host: Host, request: Request) -> bool:
+    """Return whether a host lacks nothing but bandwidth in pieces that are large enough."""
+    wanted, reported = request.wanted, host.reported
+    if wanted is None or reported is None or fitting.shortfall(reported, wanted) is None:
+        return False
+    empty = shares.HostShares.empty(reported.capacity, reported.occupancy)
+    return not of_host(dataclasses.replace(host, reported=empty), request)
 
 
 def together(hosts: Iterable[Host], request: Request) -> list[Shortfall]:

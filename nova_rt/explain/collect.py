@@ -18,6 +18,7 @@ from oslo_utils import uuidutils
 
 from nova_rt import allocations
 from nova_rt import kinds
+from nova_rt import reservation
 from nova_rt import shortfalls
 from nova_rt.explain import nova_filters
 from nova_rt.explain import quotas
@@ -34,11 +35,15 @@ _TRAIT = 'trait:'
 class Question:
     """A request, and what decides where it may go.
 
+    :ivar flavor: the name of the flavor that it asks for
+    :ivar times: those that its hints ask for
     :ivar quotas: of the caller, for a server that there is not yet
     """
 
     request: shortfalls.Request
     filters: nova_filters.Filters
+    flavor: str
+    times: reservation.Times
     quotas: Sequence[quotas.Quota] = ()
 
     def hosts(self, context: nova_context.RequestContext) -> Iterator[shortfalls.Host]:
@@ -81,7 +86,8 @@ def of_server(context: nova_context.RequestContext, server: str) -> Question:
     return Question(
         shortfalls.Request(request_specs.reservation_of(spec), needs, fault, kind,
                            _traits(spec.flavor) | _traits_of_image(spec), count),
-        nova_filters.Filters(context, spec))
+        nova_filters.Filters(context, spec), spec.flavor.name,
+        reservation.times_from_hints(spec.scheduler_hints or {}))
 
 
 def of_flavor(context: nova_context.RequestContext, flavor: objects.Flavor,
@@ -105,7 +111,8 @@ def of_flavor(context: nova_context.RequestContext, flavor: objects.Flavor,
         shortfalls.Request(
             wanted, utils.resources_from_flavor_and_bfv(whole, False),
             kind=kinds.chosen(flavor.extra_specs, {}), traits=_traits(flavor)),
-        nova_filters.Filters(context, spec), quotas.of(context, flavor, wanted))
+        nova_filters.Filters(context, spec), flavor.name, reservation.times_from_hints(hints),
+        quotas.of(context, flavor, wanted))
 
 
 def _as_stored(hints: Mapping[str, object]) -> dict[str, list[str]]:

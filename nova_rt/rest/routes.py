@@ -6,6 +6,7 @@ from __future__ import annotations
 from nova_rt import policies
 from nova_rt.rest import schemas
 from nova_rt.rest.endpoints import Endpoint
+from nova_rt.rest.handlers import defrag
 from nova_rt.rest.handlers import fit
 from nova_rt.rest.handlers import hosts
 from nova_rt.rest.handlers import reservations
@@ -17,6 +18,12 @@ ENDPOINTS = (
     Endpoint('GET', '/hosts/{host}', hosts.show_host, policies.HOSTS_SHOW,
              'Show a host, pCPU by pCPU, and who holds what on it', schemas.HOST,
              refusals=(404,)),
+    Endpoint('POST', '/hosts/{host}/plan', defrag.plan_moves, policies.DEFRAG_PLAN,
+             'Plan moves between the pCPUs of a host that make room', schemas.PLAN,
+             body=schemas.ROOM, refusals=(404, 409, 415), since='1.3'),
+    Endpoint('POST', '/hosts/{host}/moves', defrag.make_move, policies.DEFRAG_RUN,
+             'Move a vCPU of a server to another pCPU of its host', schemas.HOST,
+             body=schemas.MOVE, refusals=(404, 409, 415), since='1.3'),
     Endpoint('GET', '/servers', servers.list_servers, policies.SERVERS_LIST,
              'List servers that hold a reservation', schemas.SERVERS,
              query={**schemas.PAGE, **schemas.FILTERS}),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from nova_rt import bandwidth
 from nova_rt import kinds
+from nova_rt.defrag import planner
 from nova_rt.rest.endpoints import Schema
 
 _TEXT = {'type': 'string'}
@@ -101,9 +102,32 @@ WHICH_SERVER: Schema = {
     'oneOf': [{'required': ['server'], 'not': {'required': ['hints']}},
               {'required': ['flavor']}],
 }
+# What moves are to make room for, without a flavor a balance; and how far to look for them.
+ROOM: Schema = {
+    **_object({
+        'flavor': _FLAVOR, 'hints': _HINTS,
+        'max_moves': {'type': 'integer', 'minimum': 1, 'maximum': 32,
+                      'default': planner.AT_DESK, 'description': 'how many moves at most'},
+        'seconds': {'type': 'integer', 'minimum': 1, 'maximum': 10, 'default': 2,
+                    'description': 'how long to look for fewer moves'}},
+        ('flavor', 'hints', 'max_moves', 'seconds')),
+    'dependentRequired': {'hints': ['flavor']}}
+PLAN = _object({
+    'reservation': {**_or_null(RESERVATION), 'description': 'that of the flavor'},
+    'moves': {**_list(_object({'server': _UUID, 'name': _TEXT, 'source': _COUNT,
+                               'target': _COUNT, 'bandwidth': _SHARE})),
+              'description': 'in an order in which they can be made'},
+    'proof': {'type': 'string', 'description': 'whether fewer moves would do, a sentence'},
+    'pcpus': _list(_object({'pcpu': _COUNT, 'capacity': _SHARE, 'left_before': _SHARE,
+                            'left_after': _SHARE}))})
+_PCPU = {'type': 'integer', 'minimum': 0, 'maximum': 65535}
+MOVE = _object({'server': _UUID, 'source': {**_PCPU, 'description': 'the pCPU that it leaves'},
+                'target': {**_PCPU, 'description': 'the pCPU that it then runs on'}})
+
 _WHAT = {'type': 'string', 'description':
          'pCPUs, a resource class, trait, zone, aggregate, filter, kind, nearest for what '
-         'would fit instead, or empty for the whole host; quota and together for all hosts'}
+         'would fit instead, since 1.3 moves that would make room, or empty for the whole '
+         'host; quota and together for all hosts'}
 _SHORTFALLS = _list(_object({'what': _WHAT, 'needed': _TEXT, 'left': _TEXT, 'missing': _TEXT,
                              'sentence': _TEXT}))
 WHY = _object({

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 import dataclasses
 
@@ -13,6 +14,7 @@ from nova_rt import ledger
 from nova_rt import shares
 from nova_rt.filters import host_view
 from nova_rt.instance import residents
+from nova_rt.instance import vcpu_move
 from nova_rt.view import nodes
 
 
@@ -38,12 +40,16 @@ class Host:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Held:
-    """What a server holds on a host; a server that moves within it has two."""
+    """What a server holds on a host; a server that moves within it has two.
+
+    :ivar movable: whether its vCPUs may be moved to other pCPUs of the host now
+    """
 
     server: str
     name: str
     project: str
     holding: ledger.Holding
+    movable: bool
 
 
 def of_node(each: nodes.Node) -> Host:
@@ -68,9 +74,22 @@ def one(context: nova_context.RequestContext, name: str) -> tuple[Host, list[Hel
             _held(residents.on(there, here)), key=lambda held: (held.name, held.server))
 
 
+def filled(reported: shares.HostShares, held: Iterable[Held]) -> shares.HostShares:
+    """Return a host with what servers hold on it now: its report may be a minute old."""
+    return shares.HostShares.empty(reported.capacity, reported.occupancy).add_all(
+        (each.holding.reservation.bandwidth, each.holding.pcpus) for each in held)
+
+
+def movable(held: Iterable[Held]) -> dict[str, ledger.Holding]:
+    """Return what those servers hold that may be moved between pCPUs, by uuid."""
+    return {each.server: each.holding for each in held if each.movable}
+
+
 def _held(servers: list[residents.Resident]) -> Iterator[Held]:
     for resident in servers:
         instance = resident.instance
+        movable = (len(resident.holdings) == 1 and resident.migration is None
+                   and not resident.returns and vcpu_move.movable(instance))
         for holding in resident.holdings:
             yield Held(instance.uuid, instance.display_name or '',
-                       instance.project_id, holding)
+                       instance.project_id, holding, movable)

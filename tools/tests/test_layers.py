@@ -38,11 +38,13 @@ ALLOWED = {
     'nova_rt.compute': _FLOOR | {'nova_rt.signatures', 'nova_rt.virt'},
     'nova_rt.audit': _FLOOR | {'nova_rt.virt'},
     'nova_rt.view': _FLOOR | {'nova_rt.filters'},
-    'nova_rt.explain': _FLOOR | {'nova_rt.filters', 'nova_rt.limits', 'nova_rt.view'},
+    'nova_rt.explain': _FLOOR | {
+        'nova_rt.defrag', 'nova_rt.filters', 'nova_rt.limits', 'nova_rt.view'},
     'nova_rt.metrics': _FLOOR | {'nova_rt.virt'},
     'nova_rt.removal': _FLOOR | {'nova_rt.db', 'nova_rt.virt'},
     'nova_rt.rest': _FLOOR | {
-        'nova_rt.db', 'nova_rt.policies', 'nova_rt.limits', 'nova_rt.view', 'nova_rt.explain'},
+        'nova_rt.db', 'nova_rt.defrag', 'nova_rt.policies', 'nova_rt.limits', 'nova_rt.view',
+        'nova_rt.explain'},
     'nova_rt.osc': {'nova_rt'},
     'nova_rt.cmd': _PRODUCT,
     'nova_rt.testing': _PRODUCT,

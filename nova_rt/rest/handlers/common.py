@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several answers have."""
+"""What several requests and answers have."""
 
 from __future__ import annotations
 
+from nova import exception
+from nova import objects
+
 from nova_rt import kinds
 from nova_rt import reservation
+from nova_rt import wording
+from nova_rt.rest import errors
+from nova_rt.rest.endpoints import Call
 from nova_rt.rest.endpoints import Json
 
 
@@ -19,3 +25,21 @@ def of_reservation(wanted: reservation.Reservation | None) -> Json | None:
 def of_kind(kind: kinds.Kind | None) -> str | None:
     """Return a kind as the API has it."""
     return kind.value if kind else None
+
+
+def flavor(call: Call) -> objects.Flavor:
+    """Return the flavor that the body names, by id or name.
+
+    :raises NotFoundError: if there is none
+    """
+    name = call.body['flavor']
+    try:
+        return objects.Flavor.get_by_flavor_id(call.admin, name, 'no')
+    except exception.FlavorNotFound:
+        pass
+    try:
+        return objects.Flavor.get_by_name(call.admin, name)
+    except exception.NotFound:
+        raise errors.NotFoundError(
+            f'There is no flavor {wording.shown(name)}: give an id or name that '
+            '"openstack flavor list --all" shows.') from None

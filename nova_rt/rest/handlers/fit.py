@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from nova import exception
-from nova import objects
 
 from nova_rt import reservation
 from nova_rt import shortfalls
 from nova_rt import wording
 from nova_rt.explain import collect
+from nova_rt.explain import pieces
 from nova_rt.explain import quotas
 from nova_rt.rest import errors
 from nova_rt.rest import microversions
@@ -24,9 +24,13 @@ def explain(call: Call) -> Json:
     question = _question(call)
     request = question.request
     hosts = list(question.hosts(call.admin))
+    moves = (pieces.moves_that_help(call.admin, hosts, question)
+             if microversions.has(call.version, '1.3') else {})
     answer = {
         'reservation': common.of_reservation(request.wanted), 'fault': request.fault,
-        'hosts': [_host(host.name, shortfalls.of_host(host, request)) for host in hosts]}
+        'hosts': [_host(host.name, [
+            *shortfalls.of_host(host, request),
+            *([moves[host.name]] if host.name in moves else [])]) for host in hosts]}
     if microversions.has(call.version, '1.2'):
         answer['shortfalls'] = [_shortfall(each) for each in (
             *quotas.shortfalls_of(question.quotas), *shortfalls.together(hosts, request))]
@@ -67,27 +71,13 @@ def _question(call: Call) -> collect.Question:
     try:
         if 'server' in call.body:
             return collect.of_server(call.admin, call.body['server'])
-        return collect.of_flavor(call.admin, _flavor(call), call.body.get('hints', {}))
+        return collect.of_flavor(call.admin, common.flavor(call), call.body.get('hints', {}))
     except exception.NotFound:
         raise servers.unknown(call.body['server']) from None
     except quotas.UnreadableError as exc:
         raise errors.UnavailableError(str(exc)) from None
     except reservation.InvalidReservationError as exc:
         raise errors.RefusedError(str(exc)) from None
-
-
-def _flavor(call: Call) -> objects.Flavor:
-    name = call.body['flavor']
-    try:
-        return objects.Flavor.get_by_flavor_id(call.admin, name, 'no')
-    except exception.FlavorNotFound:
-        pass
-    try:
-        return objects.Flavor.get_by_name(call.admin, name)
-    except exception.NotFound:
-        raise errors.NotFoundError(
-            f'There is no flavor {wording.shown(name)}: give an id or name that '
-            '"openstack flavor list --all" shows.') from None
 
 
 def _host(name: str, missing: list[shortfalls.Shortfall]) -> Json:

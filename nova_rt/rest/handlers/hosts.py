@@ -34,18 +34,26 @@ def list_hosts(call: Call) -> Json:
 
 def show_host(call: Call) -> Json:
     """Return a host, pCPU by pCPU, and who holds what on it."""
-    name = call.named['host']
-    try:
-        host, held = hosts.one(call.admin, name)
-    except (exception.HostMappingNotFound, exception.ComputeHostNotFound):
-        raise errors.NotFoundError(
-            f'There is no host {wording.shown(name)}: give the name that "openstack '
-            'compute service list" shows.') from None
+    host, held = named(call)
     return {**_host(host), 'pcpus': _pcpus(host.reported or _NOTHING),
             'holdings': [{
                 'server': each.server, 'name': each.name, 'project_id': each.project,
                 'reservation': common.of_reservation(each.holding.reservation),
                 'pcpus': list(each.holding.pcpus)} for each in held]}
+
+
+def named(call: Call) -> tuple[hosts.Host, list[hosts.Held]]:
+    """Return the host that the path names, and all that servers hold on it.
+
+    :raises NotFoundError: if there is none
+    """
+    name = call.named['host']
+    try:
+        return hosts.one(call.admin, name)
+    except (exception.HostMappingNotFound, exception.ComputeHostNotFound):
+        raise errors.NotFoundError(
+            f'There is no host {wording.shown(name)}: give the name that "openstack '
+            'compute service list" shows.') from None
 
 
 def _host(host: hosts.Host) -> Json:

@@ -3,9 +3,11 @@ import dataclasses
 
 from hypothesis import given
 from hypothesis import strategies as st
+import pytest
 
 from nova_rt import bandwidth
 from nova_rt import fitting
+from nova_rt import kinds
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt import shortfalls
@@ -88,6 +90,22 @@ def test_what_would_fit_instead_is_told_where_only_bandwidth_lacks():
         filled(60, 60, 20, 90), {'VCPU': 1, 'CUSTOM_RT_SHARE': 4 << 20})}
     assert 'nearest' not in {shortfall.what for shortfall in explained(
         filled(60, 60, 20, 90), trouble='It is down.')}
+
+
+@pytest.mark.parametrize(('expected', 'changes'), [
+    (True, {}), (False, {'trouble': 'It is down.'}), (False, {'reported': None}),
+    (False, {'reported': filled()}), (False, {'refusals': [('zone', 'Not this one.')]}),
+    (False, {'left': {'VCPU': 1, 'CUSTOM_RT_SHARE': 4 << 20}}),
+    (False, {'left': {'VCPU': 8, 'CUSTOM_RT_SHARE': 1 << 19}}),
+    (False, {'reported': filled(60, capacity=(bandwidth.BW_UNIT, 0, 0, 0))}),
+    (False, {'kind': kinds.Kind.MACHINE})])
+def test_moves_may_help_a_host_that_lacks_only_bandwidth_in_one_piece(expected, changes):
+    host = dataclasses.replace(
+        shortfalls.Host('host1', '', filled(60, 60, 20, 90), PLENTY), **changes)
+    request = shortfalls.Request(
+        WANTED, NEEDS, kind=kinds.Choice(kinds.Kind.CONTAINER, 'so it is'))
+    assert shortfalls.in_pieces(host, request) == expected
+    assert not shortfalls.in_pieces(host, dataclasses.replace(request, wanted=None))
 
 
 def test_what_placement_has_left_bounds_what_would_fit():
