@@ -33,6 +33,42 @@ class PCPUs(columns.FormattableColumn[Sequence[int]]):
         return ledger.ranges(self._value)
 
 
+class Moves(columns.FormattableColumn[Any]):
+    """Moves of vCPUs in their order: a line each for people, bandwidths in CPUs for programs."""
+
+    def human_readable(self) -> str:
+        """Return a line for each move."""
+        return '\n'.join(f'{number}. {move_in_words(move)}'
+                         for number, move in enumerate(self._value, 1))
+
+    def machine_readable(self) -> list[dict[str, Any]]:
+        """Return which server goes from which pCPU to which."""
+        return [{**move, 'bandwidth': bandwidth.cpus(move['bandwidth'])}
+                for move in self._value]
+
+
+def move_in_words(move: dict[str, Any]) -> str:
+    """Return a move of a vCPU as people read it."""
+    return (f'{move["name"] or move["server"]} {bandwidth.percent(move["bandwidth"])}: '
+            f'pCPU {move["source"]} to {move["target"]}')
+
+
+class Left(columns.FormattableColumn[Any]):
+    """What moves leave on each pCPU: percent of a CPU for people, CPUs for programs."""
+
+    def human_readable(self) -> str:
+        """Return a line for each pCPU."""
+        return '\n'.join(
+            f'pCPU {pcpu["pcpu"]:<3} left {bandwidth.percent(pcpu["left_before"]):>6}, '
+            f'then {bandwidth.percent(pcpu["left_after"]):>6}' for pcpu in self._value)
+
+    def machine_readable(self) -> list[dict[str, Any]]:
+        """Return what each pCPU offers, and has left before and after the moves."""
+        return [{'pcpu': pcpu['pcpu'], **{
+            name: bandwidth.cpus(pcpu[name])
+            for name in ('capacity', 'left_before', 'left_after')}} for pcpu in self._value]
+
+
 class Bars(columns.FormattableColumn[Any]):
     """A host's pCPUs: a bar each for people, numbers in CPUs for programs."""
 

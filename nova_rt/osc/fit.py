@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 
 from osc_lib import exceptions
-from osc_lib.cli import parseractions
 from osc_lib.command import command
 
 from nova_rt.osc import client
 from nova_rt.osc import identifiers
+from nova_rt.osc import new_server
 from nova_rt.osc.client import Json
 
 _REASONS = ('host', 'what', 'needed', 'left', 'missing', 'why')
@@ -33,7 +33,7 @@ class Why(command.Lister):
                            help='the name or id of a server')
         which.add_argument('--flavor', metavar='FLAVOR',
                            help='the name or id of a flavor, instead of a server')
-        _add_hints(parser)
+        new_server.add_hints(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace,
@@ -41,7 +41,7 @@ class Why(command.Lister):
         """Return a row for each thing that is missing."""
         clients = self.app.client_manager
         if parsed_args.flavor:
-            body = _new_server(parsed_args)
+            body = new_server.asked_for(parsed_args)
         elif parsed_args.hint:
             raise exceptions.CommandError(
                 '--hint is for a --flavor: a server keeps the hints that it has.')
@@ -61,29 +61,19 @@ class Capacity(command.Lister):
         parser = super().get_parser(prog_name)
         parser.add_argument('--flavor', metavar='FLAVOR', required=True,
                             help='the name or id of a flavor')
-        _add_hints(parser)
+        new_server.add_hints(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace,
                     ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         """Return a row for each host, one for all, and one for each quota below that."""
         answer: Json = client.of(self.app.client_manager).post(
-            '/capacity', _new_server(parsed_args))
+            '/capacity', new_server.asked_for(parsed_args))
         return ('host', 'servers', 'limit'), [
             *((host['host'], host['servers'], host['limit']) for host in answer['hosts']),
             ('', answer['total'], 'All hosts together.'),
             *(('', each['servers'], f'quota: {each["sentence"]}')
               for each in answer.get('quotas', ()) if each['servers'] < answer['total'])]
-
-
-def _add_hints(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        '--hint', metavar='KEY=VALUE', action=parseractions.KeyValueAction,
-        help='a scheduler hint, such as cpu.rt_runtime_us=120000; may be repeated')
-
-
-def _new_server(parsed_args: argparse.Namespace) -> Json:
-    return {'flavor': parsed_args.flavor, 'hints': parsed_args.hint or {}}
 
 
 def _reasons(answer: Json) -> Iterator[tuple[str, ...]]:
