@@ -32,7 +32,8 @@ class TestAnyRequest(test_commands.CommandsCase):
         # Requests went through to what is there, and were refused for their form.
         for answer in (('/hosts/{host}', 200), ('/servers/{server}', 200), ('/why', 200),
                        ('/why', 400), ('/servers/{server}/reservation', 200),
-                       ('/servers/{server}/reservation', 400)):
+                       ('/servers/{server}/reservation', 400), ('/hosts/{host}/plan', 200),
+                       ('/hosts/{host}/moves', 400)):
             self.assertIn(answer, seen)
 
     def send_any(self, operation, mode):

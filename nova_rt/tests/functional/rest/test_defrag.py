@@ -24,11 +24,9 @@ class DefragCase(test_commands.CommandsCase):
     Two vCPUs of 70% find room once web's are on db's pCPUs.
     """
 
-    ROOM = ('--flavor', None, '--hint', 'cpu.rt_runtime_us=70000')
-
     def setUp(self):
         super().setUp()
-        self.ROOM = tuple(word or self.flavor for word in self.ROOM)
+        self.room = ('--flavor', self.flavor, '--hint', 'cpu.rt_runtime_us=70000')
 
     def run_command(self, kind, *arguments, host='host1', token='admin', version='1'):
         """Return what a command returns, and what it says meanwhile."""
@@ -63,15 +61,18 @@ class DefragCase(test_commands.CommandsCase):
 class TestDefrag(DefragCase):
 
     def test_moves_let_in_what_was_refused(self):
+        self.assertEqual([], self.made('--flavor', self.flavor))
+        self.assertEqual('0 moves. There is room already, so nothing need be moved.\n',
+                         self.said.getvalue())
         self.boot_large('ERROR')
-        plan = self.planned(*self.ROOM)
+        plan = self.planned(*self.room)
         self.assertEqual([('web', 0.3), ('web', 0.3)], [
             (move['name'], move['bandwidth']) for move in plan['moves']])
         self.assertEqual([0.95, 0.95, 0.25, 0.25], [
             pcpu['left_after'] for pcpu in plan['pcpus']])
         self.assertEqual((0, 1), self.pcpus_of(self.web))
 
-        moves = self.made(*self.ROOM)
+        moves = self.made(*self.room)
         self.assertEqual([(move['name'], move['source'], move['target'])
                           for move in plan['moves']], moves)
         self.assertEqual((2, 3), self.pcpus_of(self.web))
@@ -93,12 +94,6 @@ class TestDefrag(DefragCase):
         self.assertIn('0 moves. No moves that balance the host better', self.said.getvalue())
         self.assert_settled(self.web, mail, self.batch)
 
-    def test_where_there_is_room_nothing_is_moved(self):
-        self.assertEqual([], self.made('--flavor', self.flavor))
-        self.assertEqual('0 moves. There is room already, so nothing need be moved.\n',
-                         self.said.getvalue())
-
-
 class TestStops(DefragCase):
 
     def refusing(self, refusal, after):
@@ -118,24 +113,24 @@ class TestStops(DefragCase):
         with self.refusing(refusal, after=1):
             self.assert_refused(
                 'The server stays as it was: the kernel is busy. (HTTP 409) Run this again',
-                defrag.Run, *self.ROOM)
+                defrag.Run, *self.room)
         self.assertEqual(2, len(self.said.getvalue().splitlines()))
         self.assert_settled(self.web, self.db, self.batch)
-        self.assertEqual(1, len(self.made(*self.ROOM)))
+        self.assertEqual(1, len(self.made(*self.room)))
         self.assertEqual((2, 3), self.pcpus_of(self.web))
 
     def test_a_host_that_does_not_answer_is_unavailable(self):
         with self.refusing(oslo_messaging.MessagingTimeout(), after=0):
             self.assert_refused(
                 'nova-rt-compute on host1 does not answer: look again where the vCPU is when '
-                'it does. (HTTP 503)', defrag.Run, *self.ROOM)
+                'it does. (HTTP 503)', defrag.Run, *self.room)
         self.assert_settled(self.web, self.db, self.batch)
 
     def test_a_server_with_something_under_way_stays_where_it_is(self):
         instance = self.instance_of(self.web)
         instance.task_state = 'rebooting'
         instance.save()
-        moved = self.planned(*self.ROOM)['moves']
+        moved = self.planned(*self.room)['moves']
         self.assertEqual({'db'}, {move['name'] for move in moved})
         api = client.Client(session.Session(
             auth=token_endpoint.Token(test_commands.URL, 'admin')), '1.3')
@@ -147,33 +142,28 @@ class TestStops(DefragCase):
         with mock.patch.object(residents, 'find', return_value=None), mock.patch.object(
                 objects.InstanceMapping, 'get_by_instance_uuid',
                 side_effect=exception.InstanceMappingNotFound(uuid=self.web['id'])):
-            self.assert_refused('There is no server', defrag.Run, *self.ROOM)
+            self.assert_refused('There is no server', defrag.Run, *self.room)
 
 
 class TestRefusals(DefragCase):
 
-    def test_who_may_plan_need_not_make_moves(self):
+    def report(self, **stats):
+        """Let host1 have reported something else of itself."""
+        node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
+            self.cell_context(), 'host1')
+        node.stats = {**node.stats, **stats}
+        node.save()
+
+    def test_what_is_refused_is_one_sentence(self):
         self.assert_refused('do not allow rt:defrag:plan in this scope. (HTTP 403)',
                             defrag.Plan, token='user')
-
-    def test_an_older_api_has_no_plans(self):
         self.assert_refused('came with version 1.3', defrag.Plan, version='1.2')
-
-    def test_there_is_no_plan_where_there_are_no_reservations(self):
         self.assert_refused("There is no host 'nowhere'", defrag.Plan, host='nowhere')
         self.start('host3', capacity=[0] * 4)
         self.assert_refused('host3 offers no CPU reservations.', defrag.Plan, host='host3')
-
-    def test_moves_make_no_room_where_a_reservation_occupies_every_pcpu(self):
-        node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
-            self.cell_context(), 'host1')
-        node.stats = {**node.stats, 'rt_occupancy': 'every'}
-        node.save()
+        self.report(rt_occupancy='every')
         self.assert_refused('Moves make no room on this host', defrag.Plan)
 
     def test_what_is_held_is_told_by_the_servers_not_by_a_report(self):
-        node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
-            self.cell_context(), 'host1')
-        node.stats = {**node.stats, 'rt_used': '0*4'}
-        node.save()
-        self.assertEqual(2, len(self.planned(*self.ROOM)['moves']))
+        self.report(rt_used='0*4')
+        self.assertEqual(2, len(self.planned(*self.room)['moves']))
