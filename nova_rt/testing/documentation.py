@@ -79,6 +79,8 @@ NOT_TYPED = {
     'openstack limit create': 'nova_rt/tests/e2e/test_limits.py has it by the API',
     'openstack flavor set rt1 --property resources:CUSTOM_RT_SHARE':
         'nova_rt/tests/functional/api/test_flavor_extra_specs.py sets it',
+    'openstack rt defrag': 'nova_rt/tests/functional/rest/test_defrag.py runs it; what the page '
+                           'shows is printed by nova_rt/tests/unit/osc/test_defrag.py',
     'curl -s -H "X-Auth-Token': 'needs a token; test_openstack_rt.py asks the API',
     'nova-rt-manage uninstall': 'nova_rt/tests/e2e/removal runs it',
     'nova-rt-manage paste remove': 'nova_rt/tests/e2e/removal runs it',

@@ -10,6 +10,7 @@ import pytest
 from nova_rt.osc import columns
 from nova_rt.osc import defrag
 from nova_rt.rest import schemas
+from nova_rt.testing import documentation
 
 WEB, DB = '12345678-1234-4234-8234-123456789012', '12345678-1234-4234-8234-123456789013'
 HALF = 1 << 19
@@ -20,6 +21,17 @@ PLAN = {
     'moves': MOVES, 'proof': 'No plan has fewer moves.', 'pcpus': [
         {'pcpu': 1, 'capacity': 1 << 20, 'left_before': HALF, 'left_after': 0},
         {'pcpu': 10, 'capacity': 1 << 20, 'left_before': 0, 'left_after': 1 << 20}]}
+
+CPU = 1 << 20
+FIGURE_5 = {
+    'reservation': {'runtime_us': 75_000, 'period_us': 100_000, 'vcpus': 1,
+                    'bandwidth': 75 * CPU // 100},
+    'moves': [{'server': '6c2b8b90-03f8-42c8-b9a2-7fdea79a9638', 'name': 'c3', 'source': 3,
+               'target': 1, 'bandwidth': 40 * CPU // 100}],
+    'proof': 'No plan has fewer moves.', 'pcpus': [
+        {'pcpu': pcpu, 'capacity': 95 * CPU // 100, 'left_before': before * CPU // 100,
+         'left_after': after * CPU // 100}
+        for pcpu, (before, after) in enumerate([(5, 5), (45, 5), (25, 25), (55, 95)])]}
 
 
 @pytest.fixture
@@ -140,3 +152,17 @@ def test_an_interruption_says_what_is_made_and_passes(run, api):
     assert run.said.getvalue().splitlines()[-1] == (
         '0 of 2 moves made; web 50%: pCPU 3 to 1 is made or not, never in part.')
     assert len(api.post.call_args_list) == 2
+
+
+@pytest.mark.parametrize(('kind', 'start'), [
+    (defrag.Plan, 'openstack rt defrag plan'), (defrag.Run, 'openstack rt defrag run')])
+def test_the_page_shows_what_is_printed(api, kind, start):
+    page = 'doc/source/operator/making-room.rst'
+    shown, = (command for command in documentation.commands(page)
+              if command.text.startswith(start))
+    api.post.side_effect = lambda path, body: FIGURE_5
+    printed = io.StringIO()
+    command = kind(mock.Mock(stdout=printed, stderr=printed), None)
+    command.app.client_manager.rt = api
+    assert command.run(command.get_parser('rt').parse_args(shown.text.split()[4:])) == 0
+    assert printed.getvalue().splitlines() == [*shown.output]
