@@ -13,12 +13,10 @@ from collections.abc import Iterator
 import contextlib
 import os
 
-from nova_rt import ledger
-from nova_rt.virt import cpus
+from nova_rt.virt import cpuset
 from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup.tree import CgroupTree
 
-_CPUS = 'cpuset.cpus'
 # By version of control groups, the file with the threads of a group.
 _THREADS = {1: 'tasks', 2: 'cgroup.threads'}
 # How often threads are looked for that others have started meanwhile.
@@ -104,15 +102,11 @@ class Confinement:
             yield from self._threads(child)
 
     def _cpuset(self, group: str) -> frozenset[int] | None:
-        """Return the pCPUs of a group's cpuset, None if it has none of its own."""
-        if self._cpusets is None or not self._cpusets.has(group, _CPUS):
-            return None
-        text = self._cpusets.read(group, _CPUS).strip()
-        return cpus.parse(text) if text else None
+        return None if self._cpusets is None else cpuset.read(self._cpusets, group)
 
     def _confine(self, group: str, pcpus: frozenset[int]) -> None:
         if self._cpusets is not None and self._cpuset(group) not in (None, pcpus):
-            self._cpusets.write(group, _CPUS, ledger.ranges(sorted(pcpus)))
+            cpuset.write(self._cpusets, group, pcpus)
 
 
 def _mapped(affinity: frozenset[int], before: frozenset[int],

@@ -16,7 +16,9 @@ from nova_rt import kinds
 from nova_rt import ledger
 from nova_rt import shares
 from nova_rt import usage
+from nova_rt.virt import cpuset
 from nova_rt.virt import host
+from nova_rt.virt.cgroup import tree
 from nova_rt.virt.deadline import admission
 from nova_rt.virt.deadline import attributes
 from nova_rt.virt.deadline import errors
@@ -50,16 +52,19 @@ class MachineHost(host.Host):
     :param threads_of: returns the threads of a domain's vCPUs by libvirt's id of it;
         see :meth:`nova_rt.virt.machines.Machines.threads_of`
     :param pin: pins a vCPU of a domain to a pCPU; see
-        :meth:`nova_rt.virt.machines.Machines.pin`. Without it, its thread is pinned.
+        :meth:`nova_rt.virt.machines.Machines.pin`. Without it, only its thread is.
+    :param cpusets: the groups of the cpuset controller, None without one
     """
 
     def __init__(self, scheduler: Scheduler, empty: shares.HostShares,
                  threads_of: Callable[[int], Sequence[int]],
-                 pin: Callable[[int, int, int], None] | None = None) -> None:
+                 pin: Callable[[int, int, int], None] | None = None,
+                 cpusets: tree.CgroupTree | None = None) -> None:
         self.empty = empty
         self._scheduler = scheduler
         self._threads_of = threads_of
         self._pin = pin
+        self._cpusets = cpusets
         # One pCPU, beside the kernel's own servers.
         self._admitted = admission.Admission.LEDGER.admitted(scheduler)
         self._lock = threading.Lock()
@@ -94,11 +99,13 @@ class MachineHost(host.Host):
     def move(self, number: int, holding: ledger.Holding) -> None:
         """See base class; the thread of a vCPU goes when that costs nobody, see handover.
 
-        libvirt pins it, as it may keep each vCPU in a control group with a cpuset.
+        libvirt, which may keep each vCPU in a group with a cpuset, is told afterwards:
+        it would take too long to catch the moment.
 
         :raises OvercommitError: if the other pCPU has no room for it
         :raises DeadlineError: if the kernel admits threads itself, which then cannot be
             moved; if libvirt or QEMU does not answer
+        :raises CgroupError: if the kernel does not let the vCPU's cpuset change
         :raises ProcessLookupError: if it has ended
         """
         vcpus = self._vcpus(number)
@@ -116,11 +123,15 @@ class MachineHost(host.Host):
             raise errors.DeadlineError(
                 'The kernel lets no thread under SCHED_DEADLINE go to another pCPU unless '
                 'kernel.sched_rt_runtime_us is -1: set it to -1, or leave the server there.')
-        handover.wait(self._scheduler, thread)
-        if self._pin is None:
-            self._scheduler.pin(thread, pcpu)
-        else:
-            self._pin(number, vcpu, pcpu)
+        with self._cpuset_with(thread, pcpu):
+            handover.take(self._scheduler, thread, pcpu)
+            if self._pin is not None:
+                self._pin(number, vcpu, pcpu)
+
+    def _cpuset_with(self, thread: int, pcpu: int) -> contextlib.AbstractContextManager[None]:
+        if self._cpusets is None:
+            return contextlib.nullcontext()
+        return cpuset.widened(self._cpusets, thread, pcpu)
 
     def _vcpus(self, number: int) -> Sequence[int]:
         vcpus = self._threads_of(number)

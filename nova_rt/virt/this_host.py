@@ -115,7 +115,7 @@ def _for_machines(conf: cfg.ConfigOpts, usable: frozenset[int], count: int,
     running = machines.Machines(connect or (lambda: machines.connect(kinds.uri(conf))))
     return machine_host.MachineHost(kernel, shares.HostShares.empty(
         [capacity if pcpu in usable else 0 for pcpu in range(count)]),
-        running.threads_of, running.pin)
+        running.threads_of, running.pin, tree.CgroupTree.find(controller='cpuset'))
 
 
 def _examine_for_machines(conf: cfg.ConfigOpts,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of the control group file system that the cpu controller is in."""
+"""The part of the control group file system that a controller is in."""
 
 from collections.abc import Iterator
 import errno
@@ -15,21 +15,23 @@ _DELEGATED = frozenset({
 
 
 class CgroupTree:
-    """Groups of the cpu controller, read and written as files.
+    """Groups of a controller, read and written as files.
 
     Groups are named by their path below the mount point, without a leading
     slash; the root group is the empty string.
 
-    :param root: where the cpu controller is mounted
+    :param root: where the controller is mounted
     :param version: 1 or 2
     :param proc: where procfs is mounted
+    :param controller: the kernel's name of it
     """
 
     def __init__(self, root: pathlib.Path, version: int,
-                 proc: pathlib.Path = pathlib.Path('/proc')) -> None:
+                 proc: pathlib.Path = pathlib.Path('/proc'), controller: str = 'cpu') -> None:
         self.root = root
         self.version = version
         self.proc = proc
+        self._controller = controller
 
     @classmethod
     def find(cls, proc: pathlib.Path = pathlib.Path('/proc'), controller: str = 'cpu',
@@ -44,18 +46,18 @@ class CgroupTree:
             _, point, kind, options = line.split()[:4]
             root = pathlib.Path(point)
             if kind == 'cgroup' and controller in options.split(','):
-                return cls(root, 1, proc)
+                return cls(root, 1, proc, controller)
             if kind == 'cgroup2' and controller in (
                     root / 'cgroup.controllers').read_text().split():
-                unified = cls(root, 2, proc)
+                unified = cls(root, 2, proc, controller)
         return unified
 
     def group_of(self, pid: int) -> str:
-        """Return the group of a process.
+        """Return the group of a process or thread.
 
         :raises ProcessLookupError: if there is no such process
         :raises MissingControlFileError: if the process was started before the
-            cpu controller was mounted
+            controller was mounted
         """
         try:
             lines = (self.proc / str(pid) / 'cgroup').read_text().splitlines()
@@ -64,10 +66,10 @@ class CgroupTree:
         for line in lines:
             _, controllers, path = line.split(':', 2)
             if (self.version == 2 and not controllers) or (
-                    self.version == 1 and 'cpu' in controllers.split(',')):
+                    self.version == 1 and self._controller in controllers.split(',')):
                 return path.strip('/')
         raise errors.MissingControlFileError(
-            f'Process {pid} is in no group of the cpu controller: mount it '
+            f'Process {pid} is in no group of the {self._controller} controller: mount it '
             f'before nova-rt-compute starts.')
 
     def exists(self, group: str) -> bool:

@@ -14,10 +14,14 @@ deadlines there would pay for it. It is not where the thread
 The kernel tells budget and deadline in ``/proc/PID/sched`` (proc_sched_show_task()).
 """
 
+from collections.abc import Iterator
+import contextlib
+import os
 import time
 
 from oslo_log import log as logging
 
+from nova_rt.virt.deadline.scheduler import Budget
 from nova_rt.virt.deadline.scheduler import Scheduler
 
 LOG = logging.getLogger(__name__)
@@ -30,23 +34,53 @@ _PATIENCE_S = 1
 _SLEEPS = frozenset('SDTt')
 
 
-def wait(scheduler: Scheduler, thread: int) -> None:
-    """Return when a thread may go to another pCPU.
+def take(scheduler: Scheduler, thread: int, pcpu: int) -> None:
+    """Take a thread to another pCPU when that costs nobody.
 
-    Where the kernel does not tell, which is logged, only a thread that sleeps can be seen.
+    Where no such moment is seen in time, which is logged, it goes all the same.
 
     :param thread: one under SCHED_DEADLINE
     :raises ProcessLookupError: if it has ended
+    :raises RefusalError: if the kernel refuses
     """
-    end = (time.monotonic() + _PATIENCE_S
-           + _PERIODS * scheduler.read(thread).period_ns / 1e9)
-    before = None
-    while time.monotonic() < end:
-        budget = scheduler.budget(thread)
-        if scheduler.state(thread) in _SLEEPS or (budget is not None and (
-                budget.left_ns <= 0 or before not in (None, budget.deadline_ns))):
-            return
-        before = budget.deadline_ns if budget else None
-        time.sleep(_POLL_S)
-    LOG.warning('Thread %d goes to another pCPU in the middle of its period: neighbours '
+    with _urgent():
+        end = (time.monotonic() + _PATIENCE_S
+               + _PERIODS * scheduler.read(thread).period_ns / 1e9)
+        before: Budget | None = None
+        while time.monotonic() < end:
+            budget = scheduler.budget(thread)
+            if scheduler.state(thread) in _SLEEPS or _is_spent_or_new(budget, before):
+                scheduler.pin(thread, pcpu)
+                return
+            before = budget
+            time.sleep(_POLL_S)
+        scheduler.pin(thread, pcpu)
+    LOG.warning('Thread %d has gone to another pCPU in the middle of its period: neighbours '
                 'there may get up to one budget of it later than they should, once.', thread)
+
+
+def _is_spent_or_new(budget: Budget | None, before: Budget | None) -> bool:
+    if budget is None:
+        return False
+    return budget.left_ns <= 0 or (
+        before is not None and before.deadline_ns != budget.deadline_ns)
+
+
+@contextlib.contextmanager
+def _urgent() -> Iterator[None]:
+    """Let normal tasks not keep this thread from the moment that it waits for.
+
+    It mostly sleeps. Where it may not, as in a group without real-time runtime, it waits
+    as it is.
+    """
+    policy, priority = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(
+            os.sched_get_priority_max(os.SCHED_FIFO)))
+    except PermissionError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, priority)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import itertools
+import os
 
 import pytest
 
@@ -29,7 +30,9 @@ def started(kernel, state, budgets):
 
 
 def test_a_thread_that_sleeps_goes_at_once(kernel, caplog):
-    handover.wait(kernel, started(kernel, 'S', itertools.repeat(RUNS)))
+    thread = started(kernel, 'S', itertools.repeat(RUNS))
+    handover.take(kernel, thread, 1)
+    assert kernel.affinity(thread) == {1}
     assert not caplog.records
 
 
@@ -37,7 +40,8 @@ def test_a_thread_that_sleeps_goes_at_once(kernel, caplog):
                          ids=['used up', 'overrun', 'another period'])
 def test_a_thread_that_runs_goes_when_its_budget_is_used_up_or_new(kernel, then, caplog):
     thread = started(kernel, 'R', itertools.chain([RUNS] * 3, [then], itertools.repeat(RUNS)))
-    handover.wait(kernel, thread)
+    handover.take(kernel, thread, 1)
+    assert kernel.affinity(thread) == {1}
     assert not caplog.records
     # It was asked no further.
     assert next(kernel.budgets[thread]) == RUNS
@@ -45,7 +49,9 @@ def test_a_thread_that_runs_goes_when_its_budget_is_used_up_or_new(kernel, then,
 
 @pytest.mark.parametrize('told', [RUNS, None], ids=['stands still', 'not told'])
 def test_what_is_not_seen_in_time_is_logged(kernel, told, caplog):
-    handover.wait(kernel, started(kernel, 'R', itertools.repeat(told)))
+    thread = started(kernel, 'R', itertools.repeat(told))
+    handover.take(kernel, thread, 1)
+    assert kernel.affinity(thread) == {1}
     assert 'in the middle of its period' in caplog.text
 
 
@@ -57,4 +63,20 @@ def test_a_thread_that_ends_meanwhile_is_told(kernel):
     thread = started(kernel, 'R', [])
     kernel.budgets[thread] = end()
     with pytest.raises(ProcessLookupError, match='has ended'):
-        handover.wait(kernel, thread)
+        handover.take(kernel, thread, 1)
+
+
+def test_normal_tasks_do_not_keep_it_waiting_and_it_is_as_it_was_then(kernel, monkeypatch):
+    chosen = []
+    monkeypatch.setattr(os, 'sched_setscheduler', lambda _, policy, __: chosen.append(policy))
+    handover.take(kernel, started(kernel, 'S', itertools.repeat(RUNS)), 1)
+    assert chosen == [os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_getscheduler(0)]
+
+
+def test_where_it_may_not_be_urgent_it_is_taken_all_the_same(kernel, monkeypatch):
+    def refuse(*_):
+        raise PermissionError
+    monkeypatch.setattr(os, 'sched_setscheduler', refuse)
+    thread = started(kernel, 'S', itertools.repeat(RUNS))
+    handover.take(kernel, thread, 1)
+    assert kernel.affinity(thread) == {1}

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""vCPUs go to other pCPUs while all that runs there keeps what is reserved for it."""
+
+import contextlib
+import random
+import subprocess
+import sys
+import threading
+import time
+
+import libvirt
+from nova import exception
+import pytest
+
+from nova_rt import ledger
+from nova_rt import reservation
+from nova_rt.tests.e2e.machines import servers
+from nova_rt.tests.e2e.machines.test_machines import BOOTED_NS
+from nova_rt.tests.e2e.machines.test_machines import used_ns
+from nova_rt.virt import cpus
+from nova_rt.virt import domain_xml
+from nova_rt.virt.deadline import granularity
+from stack import supply
+from stack import vcpus
+
+MOVES = 24
+PERIOD_US = 100_000
+# Of a share.
+TOLERANCE = 0.003
+
+pytestmark = pytest.mark.skipif(len(cpus.online()) < 2, reason='needs two CPUs')
+
+
+def holding(runtime_us, pcpu):
+    return ledger.Holding(reservation.Reservation(runtime_us, PERIOD_US, 1), (pcpu,))
+
+
+@pytest.fixture
+def crowded(server, brisk):
+    """30% on pCPU 0, and 60% on each; all run all the time."""
+    running = [server(30_000, PERIOD_US, (0,)), server(60_000, PERIOD_US, (0,)),
+               server(60_000, PERIOD_US, (1,))]
+    for each in running:
+        each.start()
+    servers.eventually(lambda: all(used_ns(thread) > BOOTED_NS for each in running
+                                   for thread in each.threads), seconds=180)
+    return running
+
+
+def test_a_moved_vcpu_has_the_same_pcpu_for_libvirt_and_for_us(server):
+    web = server()
+    web.start()
+    other = ledger.Holding(reservation.Reservation(30_000, PERIOD_US, 1), (1,))
+    one = server(20_000, PERIOD_US, (0,))
+    one.start()
+    one.host.move_vcpu(one.instance, other)
+    assert [pcpus for *_, pcpus in one.scheduled()] == [[1]]
+    assert one.guest._domain.vcpuPinInfo()[0][:2] == (False, True)
+    assert domain_xml.holding_in(one.guest.get_xml_desc()).pcpus == (1,)
+    servers.start_driver()
+    assert [pcpus for *_, pcpus in one.scheduled()] == [[1]]
+
+
+def test_what_libvirt_refuses_leaves_the_machine_where_it_was(server, monkeypatch):
+    def refuse(*_):
+        raise libvirt.libvirtError('no')
+    one = server(20_000, PERIOD_US, (0,))
+    one.start()
+    before, xml = one.scheduled(), one.guest.get_xml_desc()
+    monkeypatch.setattr(libvirt.virDomain, 'pinVcpuFlags', refuse)
+    with pytest.raises(exception.MigrationError, match='does not pin vCPU 0'):
+        one.host.move_vcpu(one.instance, holding(20_000, 1))
+    one.host.move_vcpu(one.instance, holding(20_000, 0))
+    assert one.scheduled() == before
+    assert one.guest.get_xml_desc() == xml
+
+
+@pytest.mark.parametrize('hogs', [0, 2])
+def test_while_a_vcpu_is_moved_nobody_has_less_than_is_reserved(crowded, hogs):
+    """In a second of whole periods, as without moves; hogs are SCHED_OTHER."""
+    moved, *_ = crowded
+    machines = [vcpus.Machine(f'{number}', {number: 0.3 if each is moved else 0.6},
+                              {number: each.threads[0]})
+                for number, each in enumerate(crowded)]
+    took = []
+
+    def go_round():
+        chance = random.Random(hogs)
+        for number in range(MOVES):
+            time.sleep(chance.random() * PERIOD_US / 1e6)
+            began = time.monotonic()
+            moved.host.move_vcpu(moved.instance, holding(30_000, (number + 1) % 2))
+            took.append(time.monotonic() - began)
+    mover = threading.Thread(target=go_round)
+    with burning(hogs):
+        still = supply.watch(machines, 5)
+        mover.start()
+        got = supply.watch(machines, MOVES * 0.3)
+        mover.join()
+    print(f'{hogs} hogs, {len(took)} moves, the longest {max(took) * 1000:.0f} ms')
+    for number, machine in enumerate(machines):
+        for what, seen in (('still', still), ('moves', got)):
+            each = seen[machine.server][number]
+            print(f'{what} {machine.shares[number]:.0%}: {each.share():.4f} in all, the worst '
+                  f'second {each.in_whole_periods(PERIOD_US):.4f} of whole periods, '
+                  f'{each.in_any_second():.4f} of any')
+    assert len(took) == MOVES
+    late = granularity.tick_us() / 1e6
+    assert [machine.server for number, machine in enumerate(machines)
+            if got[machine.server][number].in_whole_periods(PERIOD_US)
+            <= machine.shares[number] - TOLERANCE - late] == []
+
+
+@contextlib.contextmanager
+def burning(hogs):
+    processes = [subprocess.Popen([sys.executable, '-c', 'while True: pass'])
+                 for _ in range(hogs)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
