@@ -3,7 +3,7 @@
 
 In deterministic virtual time, an instruction takes 8 ns and waiting takes no time, so
 the result does not depend on the machine. The tasks are ``paper_task.py``,
-``untrusted_task.py`` and ``machines_task.py``.
+``moves_task.py``, ``untrusted_task.py`` and ``machines_task.py``.
 """
 
 from collections.abc import Mapping
@@ -30,6 +30,7 @@ BARE = HERE / 'bare.py'
 PAPER = HERE / 'paper_task.py'
 UNTRUSTED = HERE / 'untrusted_task.py'
 MACHINES = HERE / 'machines_task.py'
+MOVES = HERE / 'moves_task.py'
 # What a task finds beside it: C programs of stack/image, and a unit.
 PROGRAMS = ('attempts',)
 TURNS = HERE.parents[1] / 'etc/systemd/nova-rt-turns.service'
@@ -108,6 +109,16 @@ def attempts(path: Path) -> Mapping[str, Any]:
     :raises StackError: if the node ends without a result.
     """
     result: Mapping[str, Any] = json.loads(_result(path, UNTRUSTED, InVirtualTime))
+    return result
+
+
+def moves(path: Path) -> Mapping[str, Any]:
+    """Return what the paper's containers used while one was moved between pCPUs.
+
+    :param path: a run directory, empty again afterwards but for the logs.
+    :raises StackError: if the node ends without a result.
+    """
+    result: Mapping[str, Any] = json.loads(_result(path, MOVES, InVirtualTime))
     return result
 
 

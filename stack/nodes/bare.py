@@ -41,6 +41,7 @@ class Bare:
     """The containers of this node.
 
     :ivar kernel: what holds their reservations
+    :ivar holdings: what they hold, in the order in which they were started
     """
 
     def __init__(self) -> None:
@@ -51,6 +52,7 @@ class Bare:
         self._connection = libvirt.open('lxc:///')
         self._shares = self.kernel.empty
         self._domains: list[libvirt.virDomain] = []
+        self.holdings: list[ledger.Holding] = []
 
     def start(self, wanted: reservation.Reservation, policy: reservation.InitPolicy | None = None,
               more: str = '', change: Callable[[pathlib.Path], None] | None = None,
@@ -76,11 +78,17 @@ class Bare:
             holding, str(program.BUILT), policy)
         domain = self._connection.createXML(xml)
         self._domains.append(domain)
+        self.holdings.append(holding)
         self.kernel.apply(domain.ID(), holding)
         priority = domain_xml.highest_priority_in(xml)
         if priority is not None:
             self.kernel.permit(domain.ID(), priority)
         return root
+
+    def move(self, holding: ledger.Holding) -> None:
+        """Take a vCPU of the container that was started last to another pCPU."""
+        self.kernel.move(self._domains[-1].ID(), holding)
+        self.holdings[-1] = holding
 
     def end(self) -> None:
         """End all containers, and take back what they held."""

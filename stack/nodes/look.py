@@ -40,32 +40,33 @@ class Measured:
     """
 
     def __init__(self, seconds: float, beside: Sequence[str] = ()) -> None:
-        spoken = detect.detect(tree.CgroupTree.find(), os.cpu_count() or 1)
-        if spoken is None:
-            sys.exit('The kernel has no real-time control groups.')
-        groups = {
-            match[0]: group for group in _groups(spoken.tree)
-            if (match := _DOMAIN.search(group.replace('\\x2d', '-')))}
+        spoken, by_name = groups()
         self.containers = {name: _describe(spoken, group)
-                           for name, group in groups.items()}
+                           for name, group in by_name.items()}
         if seconds:
-            self._measure(spoken, groups, seconds, beside)
+            self._measure(spoken, by_name, seconds, beside)
 
-    def _measure(self, spoken: dialect.Dialect, groups: dict[str, str],
+    def _measure(self, spoken: dialect.Dialect, by_name: dict[str, str],
                  seconds: float, beside: Sequence[str]) -> None:
-        _above_all(spoken.tree)
+        above_all(spoken.tree)
         with running(beside):
-            before = {name: _used(spoken, group)
-                      for name, group in groups.items()}
+            before = {name: used(spoken, group)
+                      for name, group in by_name.items()}
             time.sleep(seconds)
-            for name, group in groups.items():
+            for name, group in by_name.items():
                 self.containers[name]['shares'] = _shares(
-                    before[name], _used(spoken, group))
+                    before[name], used(spoken, group))
 
 
-def _groups(groups: tree.CgroupTree) -> list[str]:
-    return [str(path.relative_to(groups.root))
-            for place in _PLACES for path in groups.root.glob(place)]
+def groups() -> tuple[dialect.Dialect, dict[str, str]]:
+    """Return what the kernel speaks, and each container's group by its domain's name."""
+    spoken = detect.detect(tree.CgroupTree.find(), os.cpu_count() or 1)
+    if spoken is None:
+        sys.exit('The kernel has no real-time control groups.')
+    root = spoken.tree.root
+    found = [str(path.relative_to(root)) for place in _PLACES for path in root.glob(place)]
+    return spoken, {match[0]: group for group in found
+                    if (match := _DOMAIN.search(group.replace('\\x2d', '-')))}
 
 
 def _describe(spoken: dialect.Dialect, group: str) -> dict[str, object]:
@@ -90,9 +91,9 @@ def _policies(pids: list[int]) -> Iterator[tuple[int, int]]:
                    os.sched_getparam(thread).sched_priority)
 
 
-def _above_all(groups: tree.CgroupTree) -> None:
+def above_all(tree_of_groups: tree.CgroupTree) -> None:
     """Let this process run before everything that it measures."""
-    (groups.root / 'cgroup.procs').write_text(str(os.getpid()))
+    (tree_of_groups.root / 'cgroup.procs').write_text(str(os.getpid()))
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
 
 
@@ -115,7 +116,7 @@ def running(command: Sequence[str]) -> Iterator[None]:
             process.kill()
 
 
-def _used(spoken: dialect.Dialect, group: str) -> tuple[float, list[int]]:
+def used(spoken: dialect.Dialect, group: str) -> tuple[float, list[int]]:
     """Return the time now and the time used by pCPU, in us."""
     began = time.monotonic_ns()
     lines = spoken.tree.read(group, 'cpu.rt_stat').splitlines()

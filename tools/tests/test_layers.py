@@ -35,7 +35,7 @@ ALLOWED = {
     'nova_rt.api': {'nova_rt', 'nova_rt.instance', 'nova_rt.policies', 'nova_rt.limits'},
     'nova_rt.virt': _FLOOR,
     'nova_rt.filters': _FLOOR | {'nova_rt.signatures'},
-    'nova_rt.compute': _FLOOR | {'nova_rt.signatures', 'nova_rt.virt'},
+    'nova_rt.compute': _FLOOR | {'nova_rt.defrag', 'nova_rt.signatures', 'nova_rt.virt'},
     'nova_rt.audit': _FLOOR | {'nova_rt.virt'},
     'nova_rt.view': _FLOOR | {'nova_rt.filters'},
     'nova_rt.explain': _FLOOR | {

@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The containers of the paper while one of them is moved between pCPUs, as JSON.
+
+``bare.py`` and ``look.py``, which lie beside this program in the node's folder, start
+them and say what they used. A vCPU of the third goes to another pCPU and back at moments
+that have nothing to do with its period. The last line printed begins with RESULT.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+import json
+import threading
+import time
+
+from bare import Bare  # type: ignore[import-not-found]  # beside it on the node
+import look  # type: ignore[import-not-found]  # beside it on the node
+
+from nova_rt import ledger
+from nova_rt import reservation
+from nova_rt.virt.cgroup import dialect
+
+PERIOD_US = 20_000
+# Percent of each vCPU, and vCPUs: figure 5 of the OpenStack paper.
+ASKED = ((50, 2), (30, 1), (40, 3))
+MOVES = 20
+SETTLED = 2.0  # seconds until every hog runs
+STILL = 1.0  # seconds without moves, before and after
+PAUSE = 0.002  # seconds between two samples
+# Seconds between two moves: no multiple of the period, nor of half of it.
+APART = 0.0837
+
+
+class Samples:
+    """What containers used, again and again.
+
+    :param spoken: the kernel's dialect
+    :param groups: the containers' groups, by name
+    :ivar taken: by name, the time and the time used on all pCPUs, in µs
+    """
+
+    def __init__(self, spoken: dialect.Dialect, groups: Mapping[str, str]) -> None:
+        self._spoken = spoken
+        self._groups = groups
+        self.taken: dict[str, list[tuple[float, int]]] = {name: [] for name in groups}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._take)
+        self._thread.start()
+
+    def _take(self) -> None:
+        while not self._over.wait(PAUSE):
+            for name, group in self._groups.items():
+                now, used = look.used(self._spoken, group)
+                self.taken[name].append((now, sum(used)))
+
+    def end(self) -> None:
+        """Take no more."""
+        self._over.set()
+        self._thread.join()
+
+
+def main() -> None:
+    """Start the containers, move one of them, and print what all of them used."""
+    node = Bare()
+    for percent, vcpus in ASKED:
+        node.start(reservation.Reservation(PERIOD_US * percent // 100, PERIOD_US, vcpus))
+    first = node.holdings[-1]
+    time.sleep(SETTLED)
+    spoken, groups = look.groups()
+    look.above_all(spoken.tree)
+    samples = Samples(spoken, groups)
+    time.sleep(STILL)
+    moved = [go_back_and_forth(node, first, number) for number in range(MOVES)]
+    time.sleep(STILL)
+    samples.end()
+    containers = look.Measured(0).containers
+    node.end()
+    print('\nRESULT', json.dumps({
+        'period_us': PERIOD_US, 'asked': ASKED, 'moved': moved, 'samples': samples.taken,
+        'pcpus': {name: each['pcpus'] for name, each in containers.items()}}), flush=True)
+
+
+def go_back_and_forth(node: Bare, first: ledger.Holding, number: int) -> float:
+    """Move a vCPU of the last container; return how long it took, in seconds."""
+    time.sleep(APART)
+    began = time.monotonic()
+    node.move(first if number % 2 else paper_move(first))
+    return time.monotonic() - began
+
+
+def paper_move(held: ledger.Holding) -> ledger.Holding:
+    """Return what container 3 holds after the move of section 5.2: CPU 3 to CPU 1."""
+    other, = {0, 1, 2, 3} - set(held.pcpus)
+    return dataclasses.replace(held, pcpus=tuple(
+        other if pcpu == max(held.pcpus) else pcpu for pcpu in held.pcpus))
+
+
+if __name__ == '__main__':
+    main()
