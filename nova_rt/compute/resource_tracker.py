@@ -146,6 +146,8 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         :raises MigrationError: as :meth:`move_vcpu`
         """
         try:
+            if instance.host != self.host:
+                raise vcpu_move.UnmovableError('it has left this host')
             new = vcpu_move.after(instance, source, target)
             vcpu_moves.check_room(self.shares, new.reservation, target)
             vcpu_move.begin(instance, new)

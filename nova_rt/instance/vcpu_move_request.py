@@ -13,10 +13,12 @@ from nova_rt.instance import compute_call
 from nova_rt.instance import holdings
 
 
-def move(context: nova_context.RequestContext, server: str, source: int, target: int) -> None:
+def move(context: nova_context.RequestContext, server: str, host: str, source: int,
+         target: int) -> None:
     """Move the vCPU of a server that is on one pCPU to another.
 
     :param server: its uuid
+    :param host: the name of the host that the pCPUs are of
     :param source: the pCPU that the vCPU leaves
     :param target: the pCPU that it then runs on
     :raises UnansweredError: if its host did not answer, or failed at it
@@ -27,7 +29,10 @@ def move(context: nova_context.RequestContext, server: str, source: int, target:
     if mapping.cell_mapping is None:
         raise compute_call.RefusedError('The server is on no host yet.')
     with nova_context.target_cell(context, mapping.cell_mapping) as cell:
+        instance = holdings.fetch(cell, server)
+        if instance.host != host:
+            raise compute_call.RefusedError(f'The server is no longer on {host}.')
         compute_call.call(
-            cell, holdings.fetch(cell, server), 'move_vcpu',
+            cell, instance, 'move_vcpu',
             'look again where the vCPU is when it does',
             source=source, target=target)

@@ -72,7 +72,7 @@ def make_move(call: Call) -> Json:
     try:
         # To JSON Schema, 1.0 is a whole number, too.
         vcpu_move_request.move(
-            call.admin, server, int(call.body['source']), int(call.body['target']))
+            call.admin, server, host.name, int(call.body['source']), int(call.body['target']))
     except compute_call.UnansweredError as exc:
         raise errors.UnavailableError(str(exc)) from None
     except compute_call.RefusedError as exc:

@@ -39,7 +39,7 @@ class MoveTestCase(cloud.CloudTestCase):
     def move(self, source, target, server=None):
         """Ask for a move as the API does."""
         vcpu_move_request.move(
-            self.cell_context(), (server or self.server)['id'], source, target)
+            self.cell_context(), (server or self.server)['id'], 'host1', source, target)
 
     def refused(self, source, target, server=None):
         """Ask for a move, which is refused; return the sentence."""
@@ -98,6 +98,13 @@ class _Moves:
                 (2, 3, 'no vCPU on pCPU 2'), (0, 1, 'a vCPU on pCPU 1 already'),
                 (0, 9, 'no vCPU can be moved to pCPU 9')):
             self.assertIn(words, self.refused(source, target))
+        self.assert_is_on(0, 1)
+
+    def test_a_server_that_has_left_the_host_is_not_moved_on_another(self):
+        with pytest.raises(compute_call.RefusedError, match='no longer on host7'):
+            vcpu_move_request.move(self.cell_context(), self.server['id'], 'host7', 1, 3)
+        with mock.patch.object(self.compute.manager.rt, 'host', 'host7'):
+            self.assertIn('it has left this host', self.refused(1, 3))
         self.assert_is_on(0, 1)
 
     def test_a_stopped_server_starts_where_it_was_moved_to(self):
