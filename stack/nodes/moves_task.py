@@ -36,13 +36,14 @@ class Samples:
 
     :param spoken: the kernel's dialect
     :param groups: the containers' groups, by name
-    :ivar taken: by name, the time and the time used on all pCPUs, in µs
+    :ivar taken: by name, when it was looked and when that ended, and the time used on all
+        pCPUs by some moment between, in µs
     """
 
     def __init__(self, spoken: dialect.Dialect, groups: Mapping[str, str]) -> None:
         self._spoken = spoken
         self._groups = groups
-        self.taken: dict[str, list[tuple[float, int]]] = {name: [] for name in groups}
+        self.taken: dict[str, list[tuple[float, float, int]]] = {name: [] for name in groups}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._take)
         self._thread.start()
@@ -50,8 +51,9 @@ class Samples:
     def _take(self) -> None:
         while not self._over.wait(PAUSE):
             for name, group in self._groups.items():
-                now, used = look.used(self._spoken, group)
-                self.taken[name].append((now, sum(used)))
+                began = time.monotonic_ns() / 1_000
+                _, used = look.used(self._spoken, group)
+                self.taken[name].append((began, time.monotonic_ns() / 1_000, sum(used)))
 
     def end(self) -> None:
         """Take no more."""

@@ -55,14 +55,15 @@ def supplied(runtime_us, period_us, vcpus):
 
 def most_lacking(samples, promised):
     """Return the most, in µs, by which a window between two samples has less."""
-    times, used = samples.T
+    began, ended, used = samples.T
     most = 0.0
-    for apart in range(1, len(times)):
-        windows = times[apart:] - times[:-apart]
+    for apart in range(1, len(used)):
+        # Whoever looks may have to wait while he does.
+        windows = began[apart:] - ended[:-apart]
         short = windows <= LONGEST_US
         if not short.any():
             break
         got = (used[apart:] - used[:-apart])[short]
-        steps = (windows[short] // STEP_US).astype(int)
+        steps = (windows[short] // STEP_US).clip(0).astype(int)
         most = max(most, float((promised[steps] - got).max()))
     return most
