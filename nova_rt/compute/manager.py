@@ -298,15 +298,16 @@ class RTComputeManager(manager.ComputeManager):
             context, instance.uuid, runtime_us, period_us)
 
     # oslo.messaging ships no types.
-    @oslo_messaging.expected_exceptions(exception.MigrationError)  # type: ignore[untyped-decorator]
+    @oslo_messaging.expected_exceptions(  # type: ignore[untyped-decorator]
+        exception.MigrationError, exception.InternalError, exception.InstanceNotFound)
     def move_vcpu(self, context: nova_context.RequestContext, instance: objects.Instance,
                   source: int, target: int) -> None:
         """Move a vCPU of a server to another pCPU of this host; called by RPC.
 
         :raises MigrationError: with a clause, if the server stays as it was
+        :raises InternalError: with a sentence, if it holds both pCPUs for now
         """
-        self.rt.move_vcpu(
-            context, holdings.fetch(context, instance.uuid), source, target)
+        self.rt.move_vcpu(context, instance.uuid, source, target)
 
     # What was interrupted
 

@@ -23,6 +23,7 @@ from oslo_log import log as logging
 
 from nova_rt import fitting
 from nova_rt import ledger
+from nova_rt import moving
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.compute import claims
@@ -62,10 +63,12 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         return self.ledger.shares(self.driver.reservations.empty)
 
     @property
-    def _defrag(self) -> str:
-        """Whether a claim makes room, as the scheduler is told."""
-        chosen = self.driver.reservations.empty.occupancy is shares.Occupancy.CHOSEN
-        return 'yes' if CONF.rt.defrag_on_refusal and chosen else 'no'
+    def _moving(self) -> moving.Moving:
+        """When vCPUs are moved on this host, as scheduler and API are told."""
+        if not self.driver.reservations.can_move():
+            return moving.Moving.NEVER
+        return (moving.Moving.REFUSED if CONF.rt.defrag_on_refusal
+                else moving.Moving.ASKED)
 
     # What a claim asks, under the tracker's lock
 
@@ -75,7 +78,8 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             try:
                 return self._place(wanted)
             except fitting.NoRoomError:
-                if not (CONF.rt.defrag_on_refusal and self._make_room(nodename, wanted)):
+                if not (self._moving is moving.Moving.REFUSED
+                        and self._make_room(nodename, wanted)):
                     raise
                 return self._place(wanted)
         except fitting.NoRoomError as exc:
@@ -90,21 +94,21 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
 
         :returns: whether that was done; if not, what was moved stays where it is
         """
-        instances = {
-            instance.uuid: instance for instance in objects.InstanceList.get_by_host_and_node(
+        held = {
+            instance.uuid: holding for instance in objects.InstanceList.get_by_host_and_node(
                 nova_context.get_admin_context(), self.host, nodename,
                 expected_attrs=['system_metadata', 'flavor'])
-            if vcpu_move.movable(instance)}
-        held = {uuid: holding for uuid, instance in instances.items()
-                if (holding := holdings.holding_of(instance)) is not None}
+            if vcpu_move.movable(instance)
+            and (holding := holdings.holding_of(instance)) is not None}
         plan = planner.room(self.shares, held, wanted)
         if plan is None:
             return False
         LOG.info('Making room for %s by %d move(s).', wanted, len(plan.moves))
         try:
             for move in plan.moves:
-                self._move(instances[move.server], move.source, move.target)
-        except (exception.MigrationError, exception.NotFound) as exc:
+                self._move(move.server, move.source, move.target)
+        except (exception.MigrationError, exception.InternalError,
+                exception.NotFound) as exc:
             LOG.warning('No room was made: %s', exc)
             return False
         return True
@@ -129,22 +133,29 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     # Moves of vCPUs
 
     @_locked
-    def move_vcpu(self, context: nova_context.RequestContext, instance: objects.Instance,
+    def move_vcpu(self, context: nova_context.RequestContext, server: str,
                   source: int, target: int) -> None:
         """Move a vCPU to another pCPU of this host; nothing else is claimed meanwhile.
 
+        :param server: its uuid
         :raises MigrationError: with a clause, if the server stays as it was
+        :raises InternalError: with a sentence, if it holds both pCPUs for now
+        :raises InstanceNotFound: if it has gone
         """
+        node = self._move(server, source, target)
         try:
-            self._move(instance, source, target)
-        finally:
-            self._update(context.elevated(), self.compute_nodes[instance.node])
+            self._update(context.elevated(), self.compute_nodes[node])
+        except Exception as exc:
+            LOG.warning('The host could not be reported anew, which is done every minute: %s',
+                        exc)
 
-    def _move(self, instance: objects.Instance, source: int, target: int) -> None:
-        """Move a vCPU, under the lock.
+    def _move(self, server: str, source: int, target: int) -> str:
+        """Move a vCPU, under the lock; see :meth:`move_vcpu`.
 
-        :raises MigrationError: as :meth:`move_vcpu`
+        :returns: the node that the server is on
         """
+        # What was read before the lock was free may be of another time.
+        instance = holdings.fetch(nova_context.get_admin_context(), server)
         try:
             if instance.host != self.host:
                 raise vcpu_move.UnmovableError('it has left this host')
@@ -160,6 +171,8 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             vcpu_moves.carry_out(self.driver, instance)
         finally:
             self._hold(instance)
+        node: str = instance.node
+        return node
 
     def _undo_interrupted(self, instance: objects.Instance) -> None:
         """Undo a move that was interrupted: none is under way while the lock is held."""
@@ -231,7 +244,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             compute_node.stats or {},
             **shares.to_stats(self.shares, policy in fitting.WEIGHING_SIZES),
             rt_in_place='yes', rt_dialect=self.driver.reservations.dialect,
-            rt_placement_policy=policy, rt_defrag=self._defrag)
+            rt_placement_policy=policy, **{moving.STAT: self._moving.value})
         super()._update(context, compute_node, startup)
 
     def _update_usage_from_instances(self, context: nova_context.RequestContext,

@@ -56,19 +56,27 @@ def carry_out(driver: Driver, instance: objects.Instance) -> None:
     kernel, too, gives back the bandwidth of a thread that ends).
 
     :raises MigrationError: with a clause, if the server has what it had
+    :raises InternalError: with a sentence, if it holds both pCPUs until the tracker looks next
     """
     old, new = in_place.before(instance), in_place.after(instance)
     try:
         driver.move_vcpu(instance, new)
-        time.sleep(new.reservation.period_us / 1e6)
+    except Exception as exc:
+        LOG.warning('A vCPU could not be moved from pCPUs %s to %s: %s', *_ranges(old, new),
+                    exc, instance=instance)
+        _undo_now(driver, instance, old)
+        raise exception.MigrationError(reason=_reason(exc)) from None
+    time.sleep(new.reservation.period_us / 1e6)
+    try:
         vcpu_move.end(instance, new)
     except Exception as exc:
-        LOG.warning('A vCPU could not be moved from %s to %s: %s', ledger.ranges(
-            sorted(old.pcpus)), ledger.ranges(sorted(new.pcpus)), exc, instance=instance)
-        raise exception.MigrationError(
-            reason=_reason(exc) + _undone(driver, instance, old)) from None
-    LOG.info('Moved a vCPU: from pCPUs %s to %s.', ledger.ranges(sorted(old.pcpus)),
-             ledger.ranges(sorted(new.pcpus)), instance=instance)
+        # It may have been saved all the same: then there is nothing to undo.
+        LOG.warning('Whether the move of a vCPU was saved is not known: %s', exc,
+                    instance=instance)
+        raise exception.InternalError(err=(
+            f'Whether the move was saved is not known ({_reason(exc)}). The server holds '
+            'both pCPUs until its host looks again, which it does every minute.')) from None
+    LOG.info('Moved a vCPU: from pCPUs %s to %s.', *_ranges(old, new), instance=instance)
 
 
 def undo(driver: Driver, instance: objects.Instance, old: ledger.Holding) -> None:
@@ -78,14 +86,22 @@ def undo(driver: Driver, instance: objects.Instance, old: ledger.Holding) -> Non
     vcpu_move.end(instance, old)
 
 
-def _undone(driver: Driver, instance: objects.Instance, old: ledger.Holding) -> str:
-    """Undo a move; return what is to be said if that fails, too."""
+def _undo_now(driver: Driver, instance: objects.Instance, old: ledger.Holding) -> None:
+    """Undo a move.
+
+    :raises InternalError: with a sentence, if that fails
+    """
     try:
         undo(driver, instance, old)
     except Exception as exc:
         LOG.warning('That could not be undone: %s', exc, instance=instance)
-        return '; until that can be undone, which is tried every minute, it holds both pCPUs'
-    return ''
+        raise exception.InternalError(err=(
+            f'The move failed, and could not be undone ({_reason(exc)}). The server holds both '
+            'pCPUs until its host has undone it, which it tries every minute.')) from None
+
+
+def _ranges(*holdings: ledger.Holding) -> list[str]:
+    return [ledger.ranges(sorted(holding.pcpus)) for holding in holdings]
 
 
 def _reason(exc: Exception) -> str:

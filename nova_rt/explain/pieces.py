@@ -10,6 +10,7 @@ import shlex
 from nova import context as nova_context
 from nova import exception
 
+from nova_rt import moving
 from nova_rt import reservation
 from nova_rt import shortfalls
 from nova_rt import wording
@@ -46,7 +47,8 @@ def _entry(context: nova_context.RequestContext, name: str,
     # It may have gone since it was listed.
     with contextlib.suppress(exception.HostMappingNotFound, exception.ComputeHostNotFound):
         host, held = hosts.one(context, name)
-        if wanted is None or host.reported is None:
+        if (wanted is None or host.reported is None
+                or host.moves is moving.Moving.NEVER):
             return None
         plan = planner.room(hosts.filled(host.reported, held), hosts.movable(held), wanted,
                             planner.AT_DESK)

@@ -9,6 +9,7 @@ from oslo_log import log as logging
 
 from nova_rt import fitting
 from nova_rt import kinds
+from nova_rt import moving
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.filters import request_state
@@ -83,9 +84,12 @@ def policy_of(host: host_manager.HostState | objects.ComputeNode) -> str:
     return (host.stats or {}).get('rt_placement_policy') or fitting.DEFAULT
 
 
-def makes_room(host: host_manager.HostState | objects.ComputeNode) -> bool:
-    """Return whether claims on a host move the vCPUs of others to make room."""
-    return (host.stats or {}).get('rt_defrag') == 'yes'
+def moving_on(host: host_manager.HostState | objects.ComputeNode) -> moving.Moving:
+    """Return when a host moves vCPUs between its pCPUs."""
+    try:
+        return moving.Moving((host.stats or {}).get(moving.STAT))
+    except ValueError:
+        return moving.Moving.NEVER
 
 
 def shortfall(host: str, seen: shares.HostShares | None,

@@ -15,6 +15,7 @@ from oslo_log import log as logging
 
 from nova_rt import fitting
 from nova_rt import kinds
+from nova_rt import moving
 from nova_rt import reservation
 from nova_rt.filters import hooks
 from nova_rt.filters import host_view
@@ -151,7 +152,7 @@ def _may_make_room(host: host_manager.HostState, state: request_state.RequestSta
                    wanted: reservation.Reservation) -> bool:
     """Return whether a host's claim may move others, so that the sum suffices."""
     seen = host_view.shares_of(host, state, wanted)
-    return (host_view.makes_room(host) and seen is not None
+    return (host_view.moving_on(host) is moving.Moving.REFUSED and seen is not None
             and fitting.fits_in_sum(seen, wanted))
 
 

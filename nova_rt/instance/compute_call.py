@@ -26,24 +26,25 @@ class UnansweredError(RefusedError):
 
 
 def call(context: nova_context.RequestContext, instance: objects.Instance, method: str,
-         unanswered: str, **arguments: object) -> None:
+         unanswered: str, undone: str, **arguments: object) -> None:
     """Let a method of the server's compute manager change it, and wait for the end.
 
     :param context: of an administrator, in the server's cell
     :param unanswered: the end of the sentence that says that no answer came
+    :param undone: when the host undoes what it has begun
     :raises UnansweredError: if no answer came, or it was none of the method's own
     :raises RefusedError: if the server stays as it was
     """
     if not instance.host:
         raise RefusedError('The server is on no host: unshelve it first.')
-    with _refusals_explained(instance.host, unanswered):
+    with _refusals_explained(instance.host, unanswered, undone):
         rpcapi.ComputeAPI().router.client(context).prepare(
             server=instance.host, version=_VERSION).call(
                 context, method, instance=instance, **arguments)
 
 
 @contextlib.contextmanager
-def _refusals_explained(host: str, unanswered: str) -> Iterator[None]:
+def _refusals_explained(host: str, unanswered: str, undone: str) -> Iterator[None]:
     """Say in a sentence what the host answered, or that it did not.
 
     :raises RefusedError: in place of what was raised
@@ -54,6 +55,8 @@ def _refusals_explained(host: str, unanswered: str) -> Iterator[None]:
         raise RefusedError(
             f'The server stays as it was: {exc.kwargs["reason"]}.'
             if 'reason' in exc.kwargs else str(exc)) from None
+    except exception.InternalError as exc:
+        raise UnansweredError(str(exc)) from None
     except (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure):
         raise UnansweredError(
             f'nova-rt-compute on {host} does not answer: {unanswered}.') from None
@@ -61,4 +64,4 @@ def _refusals_explained(host: str, unanswered: str) -> Iterator[None]:
         raise UnansweredError(
             f'nova-rt-compute on {host} could not do it ({exc.exc_type}): see '
             'its log, and upgrade it if it is older than this. What it has '
-            'begun it undoes when it starts.') from None
+            f'begun it undoes {undone}.') from None

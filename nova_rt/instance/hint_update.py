@@ -53,6 +53,7 @@ def change(context: nova_context.RequestContext, server: str,
             compute_call.call(
                 cell, instance, 'change_reservation',
                 'run this again when it does, which finishes or repeats the change',
+                'when it starts',
                 runtime_us=wanted.runtime_us, period_us=wanted.period_us)
             _finish(spec, holdings.fetch(cell, server))
         elif times != reservation.Times():

@@ -88,6 +88,9 @@ def side(instance: objects.Instance, prefix: str) -> ledger.Holding | None:
 
     :param prefix: ``old_`` or ``new_``
     """
+    if by_move(instance):
+        # A resize that was refused may have left another flavor.
+        return holdings.holding_of(instance, prefix=prefix)
     flavor = (instance.old_flavor if prefix == holdings.OLD
               else instance.new_flavor)
     return holdings.holding_of(instance, flavor, prefix)

@@ -81,7 +81,8 @@ def _is_moved_by(instance: objects.Instance,
     server does something that looks like a move.
     """
     move = instance.migration_context
-    return move is not None and move.migration_id == migration.id and any(
+    return move is not None and move.migration_id == migration.id and not (
+        in_place.by_move(instance)) and any(
         prefix + holdings.PCPUS in instance.system_metadata
         for prefix in (holdings.OLD, holdings.NEW))
 

@@ -79,7 +79,8 @@ def is_moved_by(instance: objects.Instance,
                 migration: objects.Migration) -> bool:
     """Return whether a migration that is not over says where a server is."""
     move = instance.migration_context
-    return move is not None and move.migration_id == migration.id and (
+    return move is not None and move.migration_id == migration.id and not (
+        in_place.by_move(instance)) and (
         instance.vm_state == vm_states.RESIZED
         or (instance.vm_state in (vm_states.ACTIVE, vm_states.STOPPED)
             and instance.task_state in _MOVING))

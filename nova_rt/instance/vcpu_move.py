@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 
 from nova import objects
+from nova.compute import task_states
 from nova.compute import vm_states
 
 from nova_rt import errors
@@ -20,6 +21,8 @@ from nova_rt.instance import holdings
 from nova_rt.instance import in_place
 
 _STATES = (vm_states.ACTIVE, vm_states.STOPPED)
+# Nova neither sets it for a server that was not resized, nor forgets it when it starts.
+LOCKED = task_states.RESIZE_FINISH
 _UNDER_WAY = (holdings.OLD + holdings.PCPUS, holdings.NEW + holdings.PCPUS,
               holdings.IN_PLACE, holdings.HINT_DUE)
 
@@ -64,7 +67,7 @@ def begin(instance: objects.Instance, new: ledger.Holding) -> None:
     holdings.set_pcpus(instance, holding.pcpus if holding else None, holdings.OLD)
     holdings.set_pcpus(instance, new.pcpus, holdings.NEW)
     instance.system_metadata[holdings.IN_PLACE] = in_place.MOVE
-    instance.task_state = in_place.CHANGING
+    instance.task_state = LOCKED
     instance.save(expected_task_state=[None])
 
 
@@ -81,8 +84,8 @@ def end(instance: objects.Instance, holding: ledger.Holding) -> None:
     holdings.end_move(instance)
     instance.task_state = None
     try:
-        # At start, Nova itself forgets what was under way.
-        instance.save(expected_task_state=[in_place.CHANGING, None])
+        # None as well: an operator may have reset the state meanwhile.
+        instance.save(expected_task_state=[LOCKED, None])
     except Exception:
         instance.system_metadata, instance.task_state = metadata, task_state
         raise

@@ -34,5 +34,5 @@ def move(context: nova_context.RequestContext, server: str, host: str, source: i
             raise compute_call.RefusedError(f'The server is no longer on {host}.')
         compute_call.call(
             cell, instance, 'move_vcpu',
-            'look again where the vCPU is when it does',
+            'look again where the vCPU is when it does', 'within a minute',
             source=source, target=target)

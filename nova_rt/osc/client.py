@@ -15,6 +15,10 @@ from osc_lib import exceptions
 Json = dict[str, Any]
 
 
+class UndecidedError(exceptions.CommandError):
+    """A service did not answer another one: what was asked for may have been done."""
+
+
 class Client:
     """One user's view.
 
@@ -76,8 +80,8 @@ class Client:
                 'The service catalogue has no service "rt": ask your operator whether '
                 'the cloud has nova-rt.') from None
         if answer.status_code >= 400:
-            raise exceptions.CommandError(
-                f'{_sentence(answer)} (HTTP {answer.status_code})')
+            refused = UndecidedError if answer.status_code >= 500 else exceptions.CommandError
+            raise refused(f'{_sentence(answer)} (HTTP {answer.status_code})')
         return dict(answer.json())
 
 

@@ -78,6 +78,10 @@ class Run(command.Lister):
         try:
             api.post(f'{_path(host)}/moves',
                      {name: move[name] for name in ('server', 'source', 'target')})
+        except client.UndecidedError as exc:
+            raise exceptions.CommandError(
+                f'{made}; {columns.move_in_words(move)} may have been made, too. {exc} '
+                'Run this again to go on with a new plan.') from None
         except exceptions.CommandError as exc:
             raise exceptions.CommandError(
                 f'{made}, then {columns.move_in_words(move)} was refused. {exc} '

@@ -11,6 +11,7 @@ from nova import context as nova_context
 
 from nova_rt import kinds
 from nova_rt import ledger
+from nova_rt import moving
 from nova_rt import shares
 from nova_rt.filters import host_view
 from nova_rt.instance import residents
@@ -27,6 +28,7 @@ class Host:
     :ivar dialect: how its kernel takes reservations; ``none`` if it takes none
     :ivar policy: its placement policy, None if it says none
     :ivar reported: its bandwidth, None if it offers none
+    :ivar moves: when it moves vCPUs between its pCPUs
     """
 
     uuid: str
@@ -36,6 +38,7 @@ class Host:
     dialect: str
     policy: str | None
     reported: shares.HostShares | None
+    moves: moving.Moving
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ def of_node(each: nodes.Node) -> Host:
     stats = node.stats or {}
     return Host(node.uuid, node.host, each.trouble, host_view.kind_of(node),
                 stats.get('rt_dialect') or 'none', stats.get('rt_placement_policy'),
-                host_view.reported_by(node))
+                host_view.reported_by(node), host_view.moving_on(node))
 
 
 def one(context: nova_context.RequestContext, name: str) -> tuple[Host, list[Held]]:

@@ -11,8 +11,10 @@ whole cpuset when that changes.
 from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
+import errno
 import os
 
+from nova_rt import ledger
 from nova_rt.virt import cpuset
 from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup.tree import CgroupTree
@@ -25,6 +27,10 @@ _TRIES = 20
 
 class UnseenError(errors.CgroupError):
     """A container's threads cannot be seen, or do not stay; says what to do."""
+
+
+class ConfinedError(errors.CgroupError):
+    """A container confines a thread itself; says where."""
 
 
 class Confinement:
@@ -80,7 +86,7 @@ class Confinement:
         for thread, affinity in self._affinities(group):
             if affinity != mapped(thread):
                 with contextlib.suppress(ProcessLookupError):
-                    os.sched_setaffinity(thread, mapped(thread))
+                    _set_affinity(thread, mapped(thread))
 
     def _affinities(self, group: str) -> Iterator[tuple[int, frozenset[int]]]:
         for thread in self._threads(group):
@@ -99,7 +105,9 @@ class Confinement:
                     "nova-rt-compute in the host's pid namespace.")
             yield int(line)
         for child in self._tree.children(group):
-            yield from self._threads(child)
+            # A container may remove groups of its own at any time.
+            with contextlib.suppress(errors.MissingControlFileError):
+                yield from self._threads(child)
 
     def _cpuset(self, group: str) -> frozenset[int] | None:
         return None if self._cpusets is None else cpuset.read(self._cpusets, group)
@@ -109,8 +117,26 @@ class Confinement:
             cpuset.write(self._cpusets, group, pcpus)
 
 
+def _set_affinity(thread: int, pcpus: frozenset[int]) -> None:
+    """Let a thread run on these pCPUs only.
+
+    :raises ProcessLookupError: if it has ended
+    :raises ConfinedError: if the kernel refuses
+    """
+    try:
+        os.sched_setaffinity(thread, pcpus)
+    except ProcessLookupError:
+        raise
+    except OSError as exc:
+        raise ConfinedError(
+            f'The kernel does not let thread {thread} run on pCPUs '
+            f'{ledger.ranges(sorted(pcpus))} ({errno.errorcode.get(exc.errno or 0, exc.errno)}): '
+            'its container confines it by a cpuset of its own.') from None
+
+
 def _mapped(affinity: frozenset[int], before: frozenset[int],
             after: frozenset[int]) -> frozenset[int]:
     """Return where a thread may run afterwards."""
-    coming = after - before if affinity & (before - after) else frozenset()
-    return affinity & after | coming or after
+    leaves = affinity & (before - after)
+    # What undoes a move begins with both pCPUs: there, nothing comes.
+    return affinity & after | ((after - before or after) if leaves else frozenset()) or after

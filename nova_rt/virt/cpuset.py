@@ -40,9 +40,12 @@ def widened(tree: CgroupTree, thread: int, pcpu: int) -> Iterator[None]:
     caller pins it again.
 
     :raises KernelRefusalError: if the kernel does not take that
+    :raises MissingControlFileError: if the thread's group cannot be seen from here
     :raises ProcessLookupError: if the thread has ended
     """
     group = tree.group_of(thread)
+    if not tree.exists(group):
+        raise errors.missing_group(group)
     before = read(tree, group)
     if before is None or pcpu in before:
         yield

@@ -68,6 +68,10 @@ class Host(abc.ABC):
         """
 
     @abc.abstractmethod
+    def can_move(self) -> bool:
+        """Return whether the kernel lets :meth:`move` work."""
+
+    @abc.abstractmethod
     def try_out(self, holding: ledger.Holding) -> None:
         """Find out whether the kernel would admit a reservation now.
 
@@ -175,15 +179,23 @@ class ReservationHost(Host):
         :raises UnavailableError: if this host offers no reservations, or they occupy
             every pCPU
         """
-        if self.empty.occupancy is shares.Occupancy.EVERY:
+        if not self.can_move():
             raise UnavailableError(
                 'Reservations occupy every pCPU of this host: no server can be moved.')
         groups, confined, group = self._running(pid)
         before, after = groups.held(group), self._budget(holding)
+        if before.period_us != after.period_us or not any(before.runtimes_us):
+            # It has not its reservation yet: it may have rebooted itself just now.
+            self.apply(pid, holding)
+            return
         self._admit(groups, group, budget.together(before, after))
         confined.move(group, _pcpus(before), frozenset(holding.pcpus))
         groups.apply(group, after)
         LOG.info('Moved /%s to pCPUs %s', group, sorted(holding.pcpus))
+
+    def can_move(self) -> bool:
+        """See base class; not where a reservation occupies every pCPU."""
+        return self.empty.occupancy is shares.Occupancy.CHOSEN
 
     def _running(self, pid: int) -> tuple[
             hierarchy.Hierarchy, confinement.Confinement, str]:

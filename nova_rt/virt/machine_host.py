@@ -88,8 +88,16 @@ class MachineHost(host.Host):
         """
         vcpus = self._vcpus(number)
         with self._lock:
+            before = threads.present(self._scheduler, vcpus)
             settings = self._admitted_settings(number, vcpus, holding)
-            changed = threads.apply(self._scheduler, settings)
+            elsewhere = [(vcpu, new.thread, min(new.pcpus)) for vcpu, (old, new) in enumerate(
+                zip(before, settings, strict=True)) if old.pcpus != new.pcpus]
+            with contextlib.ExitStack() as wider:
+                for _, thread, pcpu in elsewhere:
+                    wider.enter_context(self._cpuset_with(thread, pcpu))
+                changed = threads.apply(self._scheduler, settings)
+                for vcpu, _, pcpu in elsewhere:
+                    self._tell(number, vcpu, pcpu)
             self._set[number] = vcpus
         if changed:
             LOG.info('Applied %d µs every %d µs on pCPUs %s to the vCPUs of domain %d',
@@ -114,19 +122,29 @@ class MachineHost(host.Host):
             settings = self._admitted_settings(number, vcpus, holding)
         for vcpu, (old, new) in enumerate(zip(before, settings, strict=True)):
             if old.pcpus != new.pcpus:
-                self._take(number, vcpu, old.thread, min(new.pcpus))
+                self._take(number, vcpu, old, min(new.pcpus))
         self.apply(number, holding)
 
-    def _take(self, number: int, vcpu: int, thread: int, pcpu: int) -> None:
+    def can_move(self) -> bool:
+        """See base class; the kernel keeps threads where it admits them itself."""
+        return not self._scheduler.is_limited()
+
+    def _take(self, number: int, vcpu: int, old: threads.Setting, pcpu: int) -> None:
         """Take a vCPU to another pCPU."""
-        if self._scheduler.is_limited():
+        if not self.can_move():
             raise errors.DeadlineError(
                 'The kernel lets no thread under SCHED_DEADLINE go to another pCPU unless '
                 'kernel.sched_rt_runtime_us is -1: set it to -1, or leave the server there.')
-        with self._cpuset_with(thread, pcpu):
-            handover.take(self._scheduler, thread, pcpu)
-            if self._pin is not None:
-                self._pin(number, vcpu, pcpu)
+        with self._cpuset_with(old.thread, pcpu):
+            # Before Linux 6.2, a wider cpuset lets it run on both.
+            self._scheduler.set_affinity(old.thread, old.pcpus)
+            handover.take(self._scheduler, old.thread, pcpu)
+            self._tell(number, vcpu, pcpu)
+
+    def _tell(self, number: int, vcpu: int, pcpu: int) -> None:
+        """Have libvirt know on which pCPU a vCPU is."""
+        if self._pin is not None:
+            self._pin(number, vcpu, pcpu)
 
     def _cpuset_with(self, thread: int, pcpu: int) -> contextlib.AbstractContextManager[None]:
         if self._cpusets is None:

@@ -73,9 +73,8 @@ class Machines:
             raise _silent(number, f'{type(exc).__name__}: {exc}') from None
         return tuple(thread for _, thread in vcpus)
 
-
     def pin(self, number: int, vcpu: int, pcpu: int) -> None:
-        """Let a running virtual machine's vCPU run on one pCPU only.
+        """Let a running virtual machine's vCPU run on one pCPU only, now and when it starts.
 
         :param number: libvirt's id of the domain
         :raises ProcessLookupError: if it has ended
@@ -84,7 +83,7 @@ class Machines:
         cpumap = tuple(cpu == pcpu for cpu in range(pcpu + 1))
         try:
             self._connect().lookupByID(number).pinVcpuFlags(
-                vcpu, cpumap, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+                vcpu, cpumap, libvirt.VIR_DOMAIN_AFFECT_LIVE | libvirt.VIR_DOMAIN_AFFECT_CONFIG)
         except libvirt.libvirtError as exc:
             if exc.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
                 raise _ended(number) from None

@@ -6,6 +6,7 @@ from __future__ import annotations
 from nova import exception
 
 from nova_rt import ledger
+from nova_rt import moving
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt import wording
@@ -35,6 +36,11 @@ def plan_moves(call: Call) -> Json:
     host, held = hosts.named(call)
     if host.reported is None:
         raise errors.ConflictError(f'{host.name} offers no CPU reservations.')
+    if (host.moves is moving.Moving.NEVER
+            and host.reported.occupancy is shares.Occupancy.CHOSEN):
+        raise errors.ConflictError(
+            f'{host.name} moves no vCPUs: its kernel admits threads itself, and lets none that '
+            'has its reservation go elsewhere, or its nova-rt-compute is too old to say.')
     wanted = _wanted(call)
     try:
         plan = _plan(call, hosts_view.filled(host.reported, held), hosts_view.movable(held),

@@ -15,7 +15,9 @@ import pytest
 
 from nova_rt.compute import vcpu_moves
 from nova_rt.instance import compute_call
+from nova_rt.instance import holdings
 from nova_rt.instance import in_place
+from nova_rt.instance import vcpu_move
 from nova_rt.instance import vcpu_move_request
 from nova_rt.testing import cloud
 from nova_rt.testing import fake_driver
@@ -81,7 +83,7 @@ class _Moves:
         carry_out = vcpu_moves.carry_out
         with mock.patch.object(vcpu_moves, 'carry_out', look):
             self.move(1, 3)
-        self.assertEqual([(['40%', '40%', '0%', '40%'], in_place.CHANGING, True)], seen)
+        self.assertEqual([(['40%', '40%', '0%', '40%'], vcpu_move.LOCKED, True)], seen)
         self.assert_is_on(0, 3)
 
     def test_the_kernel_has_both_until_the_last_moment(self):
@@ -103,8 +105,45 @@ class _Moves:
     def test_a_server_that_has_left_the_host_is_not_moved_on_another(self):
         with pytest.raises(compute_call.RefusedError, match='no longer on host7'):
             vcpu_move_request.move(self.cell_context(), self.server['id'], 'host7', 1, 3)
-        with mock.patch.object(self.compute.manager.rt, 'host', 'host7'):
-            self.assertIn('it has left this host', self.refused(1, 3))
+        fetch = holdings.fetch
+
+        def elsewhere(context, server):
+            instance = fetch(context, server)
+            instance.host = instance.node = 'host7'
+            return instance
+        with (mock.patch.object(holdings, 'fetch', elsewhere),
+              pytest.raises(exception.MigrationError, match='it has left this host')):
+            self.compute.manager.rt.move_vcpu(
+                self.cell_context(), self.server['id'], 1, 3)
+        self.assert_is_on(0, 1)
+
+    def test_a_resize_that_was_refused_before_changes_nothing_of_a_move(self):
+        # Nova saves the new flavor before the claim, and leaves it there.
+        flavor = self.make_flavor(80, 2)
+        instance = self.instance_of(self.server)
+        instance.new_flavor = objects.Flavor.get_by_flavor_id(self.cell_context(), flavor)
+        instance.save()
+        self.move(1, 3)
+        self.assert_is_on(0, 3)
+
+    def test_a_save_whose_answer_is_lost_has_been_made(self):
+        def save(instance, *args, **kwargs):
+            saved(instance, *args, **kwargs)
+            if kwargs.get('expected_task_state') == [vcpu_move.LOCKED, None]:
+                raise db_exc.DBConnectionError
+        saved = objects.Instance.save
+        with mock.patch.object(objects.Instance, 'save', save):
+            self.assertIn('Whether the move was saved is not known', self.refused(1, 3))
+        self._run_periodics()
+        self.assert_is_on(0, 3)
+
+    def test_what_has_failed_and_cannot_be_undone_is_undone_later(self):
+        with mock.patch.object(self.compute.manager.driver, 'move_vcpu', side_effect=(
+                exception.MigrationError(reason='no'))):
+            self.assertIn('could not be undone (no)', self.refused(1, 3))
+            self._run_periodics()
+            self.assertEqual(['40%', '40%', '0%', '40%'], self.used_on(self.compute))
+        self._run_periodics()
         self.assert_is_on(0, 1)
 
     def test_a_stopped_server_starts_where_it_was_moved_to(self):
@@ -125,7 +164,7 @@ class _Moves:
 
     def test_what_begins_between_is_not_overtaken(self):
         def save(instance, *args, **kwargs):
-            if instance.task_state == in_place.CHANGING:
+            if instance.task_state == vcpu_move.LOCKED:
                 raise exception.UnexpectedTaskStateError(
                     instance_uuid=instance.uuid, expected={}, actual={})
             return saved(instance, *args, **kwargs)
@@ -142,12 +181,12 @@ class _Moves:
 
     def test_while_the_database_is_away_both_are_held_and_then_it_is_undone(self):
         def save(instance, *args, **kwargs):
-            if kwargs.get('expected_task_state') == [in_place.CHANGING, None]:
+            if kwargs.get('expected_task_state') == [vcpu_move.LOCKED, None]:
                 raise db_exc.DBConnectionError
             return saved(instance, *args, **kwargs)
         saved = objects.Instance.save
         with mock.patch.object(objects.Instance, 'save', save):
-            self.assertIn('until that can be undone', self.refused(1, 3))
+            self.assertIn('Whether the move was saved is not known', self.refused(1, 3))
             self.assertEqual(['40%', '40%', '0%', '40%'], self.used_on(self.compute))
             self._run_periodics()
             self.assertEqual(['40%', '40%', '0%', '40%'], self.used_on(self.compute))

@@ -39,13 +39,18 @@ def take(scheduler: Scheduler, thread: int, pcpu: int) -> None:
 
     Where no such moment is seen in time, which is logged, it goes all the same.
 
-    :param thread: one under SCHED_DEADLINE
+    One that is not under SCHED_DEADLINE has no budget, and goes at once.
+
     :raises ProcessLookupError: if it has ended
     :raises RefusalError: if the kernel refuses
     """
+    period_ns = scheduler.read(thread).period_ns
+    if not period_ns:
+        scheduler.pin(thread, pcpu)
+        return
     with _urgent():
         end = (time.monotonic() + _PATIENCE_S
-               + _PERIODS * scheduler.read(thread).period_ns / 1e9)
+               + _PERIODS * period_ns / 1e9)
         before: Budget | None = None
         while time.monotonic() < end:
             budget = scheduler.budget(thread)

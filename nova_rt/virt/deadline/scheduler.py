@@ -118,7 +118,7 @@ class Scheduler:
                 thread, min(pcpus), exc.errno, self._is_capable()) from None
 
     def is_limited(self) -> bool:
-        """Return whether the kernel limits SCHED_DEADLINE by root domain, and so admits."""
+        """Return whether the kernel admits threads itself, by root domain."""
         return not limits.is_unlimited(self.proc)
 
     def name(self, thread: int) -> str:

@@ -48,17 +48,27 @@ def crowded(server, brisk):
 
 
 def test_a_moved_vcpu_has_the_same_pcpu_for_libvirt_and_for_us(server):
-    web = server()
-    web.start()
-    other = ledger.Holding(reservation.Reservation(30_000, PERIOD_US, 1), (1,))
     one = server(20_000, PERIOD_US, (0,))
     one.start()
-    one.host.move_vcpu(one.instance, other)
+    one.host.move_vcpu(one.instance, holding(20_000, 1))
     assert [pcpus for *_, pcpus in one.scheduled()] == [[1]]
     assert one.guest._domain.vcpuPinInfo()[0][:2] == (False, True)
     assert domain_xml.holding_in(one.guest.get_xml_desc()).pcpus == (1,)
     servers.start_driver()
     assert [pcpus for *_, pcpus in one.scheduled()] == [[1]]
+
+
+def test_a_machine_that_was_moved_while_stopped_starts_where_it_is(server):
+    one = server(20_000, PERIOD_US, (0,))
+    one.start()
+    one.guest.poweroff()
+    one.host.move_vcpu(one.instance, holding(20_000, 1))
+    # As an operator would with virsh, on the pCPU that libvirt knows.
+    one.guest._domain.create()
+    assert one.guest._domain.vcpuPinInfo()[0][:2] == (True, False)
+    one.host.emit_event(servers.started(one))
+    assert [(runtime, pcpus) for _, runtime, pcpus in one.scheduled()] == [(20_000, [1])]
+    assert one.guest._domain.vcpuPinInfo()[0][:2] == (False, True)
 
 
 def test_what_libvirt_refuses_leaves_the_machine_where_it_was(server, monkeypatch):

@@ -24,7 +24,7 @@ def client(monkeypatch):
 
 def call(host='compute-7'):
     compute_call.call(mock.sentinel.cell, objects.Instance(host=host), 'move_vcpu',
-                      'look again', source=1, target=2)
+                      'look again', 'within a minute', source=1, target=2)
 
 
 def test_the_servers_host_is_asked(client):
@@ -64,3 +64,9 @@ def test_a_server_without_a_host_asks_nobody(client):
     with pytest.raises(compute_call.RefusedError, match='on no host'):
         call(host=None)
     client.prepare.assert_not_called()
+
+
+def test_what_is_not_known_is_told_as_the_host_says_it(client):
+    client.prepare.return_value.call.side_effect = exception.InternalError(err='Who knows.')
+    with pytest.raises(compute_call.UnansweredError, match=r'^Who knows\.$'):
+        call()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real threads of this machine; groups are folders that a test writes."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -89,15 +90,41 @@ def test_what_had_the_pcpu_that_goes_has_the_one_that_comes(affinity, mapped):
         frozenset(affinity), frozenset({0, 1}), frozenset({1, 2})) == mapped
 
 
+def test_what_undoes_a_move_gives_back_the_pcpu_that_was_left():
+    both, old = frozenset({0, 1, 3}), frozenset({0, 1})
+    assert [confinement._mapped(frozenset(had), both, old) for had in (
+        {0, 3}, {3}, {0, 1})] == [old, old, old]
+
+
+def test_a_group_of_the_containers_own_that_goes_meanwhile_is_passed_over(groups, threads):
+    pid = threads({0})
+    fill(groups, [pid])
+    (groups.root / GROUP / 'inner' / 'tasks').unlink()
+    confinement.Confinement(groups, None).move(GROUP, frozenset({0}), frozenset({1}))
+    assert os.sched_getaffinity(pid) == {1}
+
+
+def test_a_container_that_confines_its_threads_itself_is_told(groups, threads, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EINVAL, 'Invalid argument')
+    fill(groups, [threads({0})])
+    monkeypatch.setattr(os, 'sched_setaffinity', refuse)
+    with pytest.raises(confinement.ConfinedError, match=r'EINVAL.*by a cpuset of its own'):
+        confinement.Confinement(groups, None).move(GROUP, frozenset({0}), frozenset({1}))
+
+
 def test_a_thread_that_is_started_meanwhile_is_taken_along(groups, threads, monkeypatch):
     first, late = threads({0}), threads({0})
     fill(groups, [first])
-    pin = os.sched_setaffinity
+    looked = []
+    find = os.sched_getaffinity
 
-    def pin_and_start(pid, pcpus):
-        pin(pid, pcpus)
-        fill(groups, [first, late])
-    monkeypatch.setattr(os, 'sched_setaffinity', pin_and_start)
+    def look(pid):
+        looked.append(pid)
+        if looked.count(first) == 3:  # before, and in both rounds
+            fill(groups, [first, late])
+        return find(pid)
+    monkeypatch.setattr(os, 'sched_getaffinity', look)
     confinement.Confinement(groups, None).move(GROUP, frozenset({0}), frozenset({1}))
     assert os.sched_getaffinity(late) == {1}
 

@@ -184,7 +184,11 @@ def test_libvirt_pins_the_vcpu_by_its_number(kernel, domains):
         kernel, shares.HostShares.empty([bandwidth.BW_UNIT] * 4), domains.get, pin)
     domains[3] = kernel.start(2)
     host.apply(3, holding(40_000, 0, 1))
+    assert pinned == [(3, 0, 0), (3, 1, 1)]
+    pinned.clear()
+    host.apply(3, holding(50_000, 0, 1))
     assert pinned == []
+    host.apply(3, holding(40_000, 0, 1))
     host.move(3, holding(40_000, 0, 3))
     assert pinned == [(3, 1, 3)]
 
