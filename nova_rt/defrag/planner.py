@@ -8,6 +8,7 @@ from nova_rt import errors
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
+from nova_rt import wording
 from nova_rt.defrag import bounds
 from nova_rt.defrag import exact
 from nova_rt.defrag import search
@@ -94,9 +95,9 @@ def fewest(host: shares.HostShares, holdings: Mapping[str, ledger.Holding],
     if answer.moves is not None and answer.least is not None:
         return Plan(layout, goal, answer.moves, answer.least)
     if answer.proven:
-        raise NoPlanError(f'No {max_moves} moves, or fewer, make this room.', True)
+        raise NoPlanError(f'No plan of at most {_moves(max_moves)} makes this room.', True)
     raise NoPlanError(
-        f'No {max_moves} moves, or fewer, that make this room were found; there may be some: '
+        f'No plan of at most {_moves(max_moves)} was found; there may be one: '
         f'{_how_to_know(seconds)}.', False)
 
 
@@ -106,6 +107,10 @@ def proof(plan: Plan, seconds: float) -> str:
         return 'No plan has fewer moves.'
     return (f'Every plan has at least {plan.least} move(s); whether fewer than '
             f'{len(plan.moves)} suffice is not known: {_how_to_know(seconds)}.')
+
+
+def _moves(number: int) -> str:
+    return wording.counted(number, 'move')
 
 
 def _how_to_know(seconds: float) -> str:

@@ -85,7 +85,7 @@ def test_where_a_reservation_occupies_every_pcpu_there_is_no_plan():
 def test_what_no_moves_can_do_is_refused_with_a_sentence():
     with pytest.raises(planner.NoPlanError) as none:
         planner.fewest(*FIGURE_5, Goal.room_for(percent(75, 2)), SECONDS, 5)
-    assert str(none.value) == 'No 5 moves, or fewer, make this room.'
+    assert str(none.value) == 'No plan of at most 5 moves makes this room.'
     assert none.value.proven
 
 
@@ -98,7 +98,7 @@ def test_what_was_not_found_in_time_is_not_called_impossible(monkeypatch):
     with unfound(monkeypatch) as none:
         planner.fewest(*FIGURE_5, Goal.room_for(percent(75)), 0, 5)
     assert str(none.value) == (
-        'No 5 moves, or fewer, that make this room were found; there may be some: '
+        'No plan of at most 5 moves was found; there may be one: '
         'more than 0 s may tell.')
     assert not none.value.proven
 

@@ -47,7 +47,7 @@ def test_the_table_shows_the_moves_and_the_pcpus(capsys, existing):
 
 
 @pytest.mark.parametrize(('servers', 'options', 'sentence'), [
-    (FIGURE_5, [*WANTED, '--vcpus', '2'], 'No 8 moves, or fewer, make this room.'),
+    (FIGURE_5, [*WANTED, '--vcpus', '2'], 'No plan of at most 8 moves makes this room.'),
     (FIGURE_5, WANTED[:2], 'Give both --runtime-us and --period-us'),
     (((96, 1),), WANTED, 'existing.jsonl: host0: 96% is needed'),
 ])
