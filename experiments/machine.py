@@ -124,15 +124,19 @@ class Machine:
         """
         self._apply([
             setting for vcpu, thread in enumerate(self._threads)
-            for setting in threads.wanted([thread], ledger.Holding(
-                HALF if vcpu else WHOLE, (vcpu,)))])
+            for setting in self._wanted([thread], HALF if vcpu else WHOLE, (vcpu,))])
 
     def reserve(self, wanted: reservation.Reservation, pcpus: Sequence[int]) -> None:
         """Give the vCPUs a reservation.
 
         :raises errors.RefusalError: if the kernel refuses
         """
-        self._apply(threads.wanted(self._threads, ledger.Holding(wanted, tuple(pcpus))))
+        self._apply(self._wanted(self._threads, wanted, pcpus))
+
+    def _wanted(self, of_vcpus: Sequence[int], wanted: reservation.Reservation,
+                pcpus: Sequence[int]) -> Sequence[threads.Setting]:
+        return threads.wanted(threads.present(self._scheduler, of_vcpus),
+                              ledger.Holding(wanted, tuple(pcpus)))
 
     def _apply(self, settings: Sequence[threads.Setting]) -> None:
         emulator = attributes.of_reservation(EMULATOR)
