@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the API tells, as openstacksdk's resources.
+
+Bandwidths and shares are in fixed point: 1048576 is one CPU (:mod:`nova_rt.bandwidth`).
+"""
+
+from __future__ import annotations
+
+from openstack import resource
+
+
+class Host(resource.Resource):
+    """A compute host; its name is unique, its id that of its compute node.
+
+    :ivar trouble: why no server is placed on it; empty if they are
+    :ivar most_left: on the pCPU that has the most left
+    :ivar pcpus, holdings: what each pCPU offers, and who holds what; None in a list
+    """
+
+    uuid = resource.Body('uuid', alternate_id=True)
+    name = resource.Body('host')
+    kind = resource.Body('kind')
+    dialect = resource.Body('dialect')
+    placement_policy = resource.Body('placement_policy')
+    trouble = resource.Body('trouble')
+    cap = resource.Body('cap', type=int)
+    share = resource.Body('share', type=int)
+    share_used = resource.Body('share_used', type=int)
+    pcpus_offered = resource.Body('pcpus_offered', type=int)
+    most_left = resource.Body('most_left', type=int)
+    pcpus = resource.Body('pcpus', type=list)
+    holdings = resource.Body('holdings', type=list)
+
+
+class Server(resource.Resource):
+    """A server.
+
+    :ivar reservation: runtime_us, period_us, vcpus and bandwidth; None without one
+    :ivar host: None for those who may not see it
+    """
+
+    uuid = resource.Body('server', alternate_id=True)
+    name = resource.Body('name')
+    project_id = resource.Body('project_id')
+    status = resource.Body('status')
+    kind = resource.Body('kind')
+    reservation = resource.Body('reservation', type=dict)
+    pcpus = resource.Body('pcpus', type=list)
+    host = resource.Body('host')
+
+
+class Project(resource.Resource):
+    """What the servers of a project hold together."""
+
+    project_id = resource.Body('project_id', alternate_id=True)
+    servers = resource.Body('servers', type=int)
+    vcpus = resource.Body('vcpus', type=int)
+    share = resource.Body('share', type=int)
+
+
+class Plan(resource.Resource):
+    """Moves that make room on a host, in their order.
+
+    :ivar moves: each with server, name, source, target and bandwidth
+    :ivar proof: a sentence on whether there are fewer
+    :ivar pcpus: what each has left before and after
+    """
+
+    reservation = resource.Body('reservation', type=dict)
+    moves = resource.Body('moves', type=list)
+    proof = resource.Body('proof')
+    pcpus = resource.Body('pcpus', type=list)
