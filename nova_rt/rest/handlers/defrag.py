@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from nova import exception
 
+from nova_rt import kinds
 from nova_rt import ledger
 from nova_rt import moving
 from nova_rt import reservation
@@ -31,7 +32,8 @@ def plan_moves(call: Call) -> Json:
     """Return the fewest moves that let a flavor's server in, or those that balance the host.
 
     :raises RefusedError: if the flavor has no reservation, or an invalid one
-    :raises ConflictError: if moves make no such room on this host
+    :raises ConflictError: if moves make no such room on this host, or the flavor is for
+        hosts of the other kind
     """
     host, held = hosts.named(call)
     if host.reported is None:
@@ -41,7 +43,7 @@ def plan_moves(call: Call) -> Json:
         raise errors.ConflictError(
             f'{host.name} moves no vCPUs: its kernel admits threads itself, and lets none that '
             'has its reservation go elsewhere, or its nova-rt-compute is too old to say.')
-    wanted = _wanted(call)
+    wanted = _wanted(call, host)
     try:
         plan = _plan(call, hosts_view.filled(host.reported, held), hosts_view.movable(held),
                      wanted)
@@ -88,22 +90,27 @@ def make_move(call: Call) -> Json:
     return hosts.show_host(call)
 
 
-def _wanted(call: Call) -> reservation.Reservation | None:
+def _wanted(call: Call, host: hosts_view.Host) -> reservation.Reservation | None:
     """Return the reservation that room is to be made for, None without a flavor.
 
     :raises RefusedError: if the flavor has none, or an invalid one
+    :raises ConflictError: if the flavor is for hosts of the other kind
     """
     if 'flavor' not in call.body:
         return None
+    flavor = common.flavor(call)
     try:
-        wanted = flavors.reservation_of(flavors.with_hints(
-            common.flavor(call), call.body.get('hints', {})))
+        wanted = flavors.reservation_of(flavors.with_hints(flavor, call.body.get('hints', {})))
+        choice = kinds.chosen(flavor.extra_specs, {})
     except reservation.InvalidReservationError as exc:
         raise errors.RefusedError(str(exc)) from None
     if wanted is None:
         raise errors.RefusedError(
             f'The flavor {wording.shown(call.body["flavor"])} has no reservation: give one '
             'that has, or none to balance the host.')
+    if choice is not None and host.kind not in (None, choice.kind):
+        raise errors.ConflictError(
+            f'{host.name} does not run {choice.kind.plural}, but {choice.reason}.')
     return wanted
 
 

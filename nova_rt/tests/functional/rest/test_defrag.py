@@ -60,6 +60,12 @@ class DefragCase(test_commands.CommandsCase):
 
 class TestDefrag(DefragCase):
 
+    def test_no_room_is_made_for_servers_of_the_other_kind(self):
+        flavor = self.make_flavor(70, 1, **{'trait:CUSTOM_RT_VIRTUAL_MACHINES': 'required'})
+        self.assert_refused(
+            'host1 does not run virtual machines, but the flavor has '
+            'trait:CUSTOM_RT_VIRTUAL_MACHINES=required', defrag.Plan, '--flavor', flavor)
+
     def test_moves_let_in_what_was_refused(self):
         self.assertEqual([], self.made('--flavor', self.flavor))
         self.assertEqual('0 moves. There is room already, so nothing need be moved.\n',
