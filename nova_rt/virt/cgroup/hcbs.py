@@ -70,7 +70,9 @@ class HCBSList(dialect.Dialect):
             f'{dialect.RUNTIME} there')
 
     def _times(self, group: str, name: str) -> tuple[int, ...]:
-        words = self.tree.read(group, name).split()
+        # Our kernel says -1 for a group without a budget, which takes nothing.
+        words = ['0' if word == '-1' else word
+                 for word in self.tree.read(group, name).split()]
         if len(words) == 1:
             return (int(words[0]),) * self.count
         if not _names_cpus(words):

@@ -55,7 +55,7 @@ def test_periods_that_differ_are_read_as_the_longest_of_them():
 @pytest.mark.parametrize(('text', 'runtimes'), [
     ('500', (500,) * 4), ('500 0 0 7', (500, 0, 0, 7)), ('0 0 0 0', (0,) * 4),
     ('500 0,2 7 1,3', (500, 7, 500, 7)), ('500 0-2 0 3', (500, 500, 500, 0)),
-    ('9 0 8 1 7 2 0 3', (9, 8, 7, 0))])
+    ('9 0 8 1 7 2 0 3', (9, 8, 7, 0)), ('-1', (0,) * 4), ('-1 0-3', (0,) * 4)])
 def test_a_time_for_all_for_each_and_lists_of_cpus_are_read_alike(
         text, runtimes):
     kernel = fake_hcbs.FakeListKernel()
