@@ -16,6 +16,11 @@ class Holding:
     reservation: reservation.Reservation
     pcpus: tuple[int, ...]
 
+    def moved(self, source: int, target: int) -> 'Holding':
+        """Return the same with one pCPU in place of another, each vCPU in its place."""
+        return dataclasses.replace(self, pcpus=tuple(
+            target if pcpu == source else pcpu for pcpu in self.pcpus))
+
 
 class Ledger:
     """The holdings on a host, derived from its servers and their moves.

@@ -29,12 +29,10 @@ from nova_rt import shares
 from nova_rt.compute import claims
 from nova_rt.compute import live_migration
 from nova_rt.compute import vcpu_moves
-from nova_rt.defrag import planner
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
 from nova_rt.instance import moves
-from nova_rt.instance import vcpu_move
 
 LOG = logging.getLogger(__name__)
 CONF = cfg.CONF
@@ -56,6 +54,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.ledger = ledger.Ledger()
+        self._moves = vcpu_moves.VCPUMoves(self)
 
     @property
     def shares(self) -> shares.HostShares:
@@ -79,7 +78,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
                 return self._place(wanted)
             except fitting.NoRoomError:
                 if not (self._moving is moving.Moving.REFUSED
-                        and self._make_room(nodename, wanted)):
+                        and self._moves.make_room(nodename, wanted)):
                     raise
                 return self._place(wanted)
         except fitting.NoRoomError as exc:
@@ -88,30 +87,6 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
 
     def _place(self, wanted: reservation.Reservation) -> tuple[int, ...]:
         return fitting.place(self.shares, wanted, CONF.rt.placement_policy)
-
-    def _make_room(self, nodename: str, wanted: reservation.Reservation) -> bool:
-        """Move vCPUs of other servers so that a reservation fits.
-
-        :returns: whether that was done; if not, what was moved stays where it is
-        """
-        held = {
-            instance.uuid: holding for instance in objects.InstanceList.get_by_host_and_node(
-                nova_context.get_admin_context(), self.host, nodename,
-                expected_attrs=['system_metadata', 'flavor'])
-            if vcpu_move.movable(instance)
-            and (holding := holdings.holding_of(instance)) is not None}
-        plan = planner.room(self.shares, held, wanted)
-        if plan is None:
-            return False
-        LOG.info('Making room for %s by %d move(s).', wanted, len(plan.moves))
-        try:
-            for move in plan.moves:
-                self._move(move.server, move.source, move.target)
-        except (exception.MigrationError, exception.InternalError,
-                exception.NotFound) as exc:
-            LOG.warning('No room was made: %s', exc)
-            return False
-        return True
 
     def fits_in_place(self, instance: objects.Instance, flavor: objects.Flavor) -> bool:
         """See :class:`nova_rt.compute.claims.Tracker`."""
@@ -142,45 +117,17 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         :raises InternalError: with a sentence, if it holds both pCPUs for now
         :raises InstanceNotFound: if it has gone
         """
-        node = self._move(server, source, target)
+        node = self._moves.move(server, source, target)
         try:
             self._update(context.elevated(), self.compute_nodes[node])
         except Exception as exc:
             LOG.warning('The host could not be reported anew, which is done every minute: %s',
                         exc)
 
-    def _move(self, server: str, source: int, target: int) -> str:
-        """Move a vCPU, under the lock; see :meth:`move_vcpu`.
-
-        :returns: the node that the server is on
-        """
-        # What was read before the lock was free may be of another time.
-        instance = holdings.fetch(nova_context.get_admin_context(), server)
-        try:
-            if instance.host != self.host:
-                raise vcpu_move.UnmovableError('it has left this host')
-            new = vcpu_move.after(instance, source, target)
-            vcpu_moves.check_room(self.shares, new.reservation, target)
-            vcpu_move.begin(instance, new)
-        except vcpu_move.UnmovableError as exc:
-            raise exception.MigrationError(reason=str(exc)) from None
-        except exception.UnexpectedTaskStateError:
-            raise exception.MigrationError(reason='another operation is under way') from None
-        self._hold(instance)
-        try:
-            vcpu_moves.carry_out(self.driver, instance)
-        finally:
-            self._hold(instance)
-        node: str = instance.node
-        return node
-
-    def _undo_interrupted(self, instance: objects.Instance) -> None:
-        """Undo a move that was interrupted: none is under way while the lock is held."""
-        try:
-            vcpu_moves.undo(self.driver, instance, in_place.before(instance))
-        except Exception as exc:
-            LOG.warning('The move of a vCPU cannot be undone yet, so both pCPUs are held: %s',
-                        exc, instance=instance)
+    def hold(self, instance: objects.Instance) -> None:
+        """Hold what an instance says; called under the lock."""
+        # A server that arrived a moment ago is still held for its move.
+        self._enter(instance, in_place.occupied_by(instance))
 
     # Changes in place
 
@@ -207,7 +154,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         in_place.begin(instance, in_place.HINT)
         instance.task_state = task_state
         instance.save(expected_task_state=[None])
-        self._hold(instance)
+        self.hold(instance)
 
     @_locked
     def end_in_place(self, context: nova_context.RequestContext, instance: objects.Instance,
@@ -223,12 +170,8 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     def settle(self, context: nova_context.RequestContext,
                         instance: objects.Instance) -> None:
         """Hold, and report, what the instance says by now."""
-        self._hold(instance)
+        self.hold(instance)
         self._update(context.elevated(), self.compute_nodes[instance.node])
-
-    def _hold(self, instance: objects.Instance) -> None:
-        # A server that arrived a moment ago is still held for its move.
-        self._enter(instance, in_place.occupied_by(instance))
 
     def _enter(self, instance: objects.Instance, own: ledger.Holding | None,
                move: ledger.Holding | None = None) -> None:
@@ -250,7 +193,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     def _update_usage_from_instances(self, context: nova_context.RequestContext,
                                      instances: Sequence[objects.Instance], nodename: str) -> Any:
         for instance in filter(in_place.by_move, instances):
-            self._undo_interrupted(instance)
+            self._moves.undo_interrupted(instance)
         self.ledger.forget(_SERVER)
         return super()._update_usage_from_instances(context, instances, nodename)
 

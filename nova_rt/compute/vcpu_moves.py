@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
+from nova import context as nova_context
 from nova import exception
 from nova import objects
 from oslo_log import log as logging
@@ -18,6 +19,8 @@ from nova_rt import bandwidth
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
+from nova_rt.defrag import planner
+from nova_rt.instance import holdings
 from nova_rt.instance import in_place
 from nova_rt.instance import vcpu_move
 
@@ -32,6 +35,91 @@ class Driver(Protocol):
 
         :raises MigrationError: if that is not possible
         """
+
+
+class Tracker(Protocol):
+    """What moves ask of the resource tracker."""
+
+    host: str
+    driver: Driver
+
+    @property
+    def shares(self) -> shares.HostShares:
+        """The host with everything that is held on it."""
+
+    def hold(self, instance: objects.Instance) -> None:
+        """Hold what an instance says."""
+
+
+class VCPUMoves:
+    """Moves vCPUs for the resource tracker, under its lock.
+
+    :param tracker: whose lock is held
+    """
+
+    def __init__(self, tracker: Tracker) -> None:
+        self._tracker = tracker
+
+    def make_room(self, nodename: str, wanted: reservation.Reservation) -> bool:
+        """Move vCPUs of other servers so that a reservation fits.
+
+        :returns: whether that was done; if not, what was moved stays where it is
+        """
+        held = {
+            instance.uuid: holding for instance in objects.InstanceList.get_by_host_and_node(
+                nova_context.get_admin_context(), self._tracker.host, nodename,
+                expected_attrs=['system_metadata', 'flavor'])
+            if vcpu_move.movable(instance)
+            and (holding := holdings.holding_of(instance)) is not None}
+        plan = planner.room(self._tracker.shares, held, wanted)
+        if plan is None:
+            return False
+        LOG.info('Making room for %s by %d move(s).', wanted, len(plan.moves))
+        try:
+            for move in plan.moves:
+                self.move(move.server, move.source, move.target)
+        except (exception.MigrationError, exception.InternalError,
+                exception.NotFound) as exc:
+            LOG.warning('No room was made: %s', exc)
+            return False
+        return True
+
+    def move(self, server: str, source: int, target: int) -> str:
+        """Move a vCPU to another pCPU of this host.
+
+        :param server: its uuid
+        :returns: the node that the server is on
+        :raises MigrationError: with a clause, if the server stays as it was
+        :raises InternalError: with a sentence, if it holds both pCPUs for now
+        :raises InstanceNotFound: if it has gone
+        """
+        # What was read before the lock was free may be of another time.
+        instance = holdings.fetch(nova_context.get_admin_context(), server)
+        try:
+            if instance.host != self._tracker.host:
+                raise vcpu_move.UnmovableError('it has left this host')
+            new = vcpu_move.after(instance, source, target)
+            check_room(self._tracker.shares, new.reservation, target)
+            vcpu_move.begin(instance, new)
+        except vcpu_move.UnmovableError as exc:
+            raise exception.MigrationError(reason=str(exc)) from None
+        except exception.UnexpectedTaskStateError:
+            raise exception.MigrationError(reason='another operation is under way') from None
+        self._tracker.hold(instance)
+        try:
+            carry_out(self._tracker.driver, instance)
+        finally:
+            self._tracker.hold(instance)
+        node: str = instance.node
+        return node
+
+    def undo_interrupted(self, instance: objects.Instance) -> None:
+        """Undo a move that was interrupted: none is under way while the lock is held."""
+        try:
+            undo(self._tracker.driver, instance, in_place.before(instance))
+        except Exception as exc:
+            LOG.warning('The move of a vCPU cannot be undone yet, so both pCPUs are held: %s',
+                        exc, instance=instance)
 
 
 def check_room(host: shares.HostShares, moved: reservation.Reservation, target: int) -> None:

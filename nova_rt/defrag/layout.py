@@ -37,8 +37,7 @@ class Move:
 
     def of(self, held: ledger.Holding) -> ledger.Holding:
         """Return what the server holds after the move, each vCPU in its place."""
-        return dataclasses.replace(held, pcpus=tuple(
-            self.target if pcpu == self.source else pcpu for pcpu in held.pcpus))
+        return held.moved(self.source, self.target)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

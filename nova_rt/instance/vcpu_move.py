@@ -9,8 +9,6 @@ looks next, as it does when the compute service starts.
 
 from __future__ import annotations
 
-import dataclasses
-
 from nova import objects
 from nova.compute import task_states
 from nova.compute import vm_states
@@ -54,8 +52,7 @@ def after(instance: objects.Instance, source: int, target: int) -> ledger.Holdin
         raise UnmovableError(f'it has no vCPU on pCPU {source}')
     if target in holding.pcpus:
         raise UnmovableError(f'it has a vCPU on pCPU {target} already')
-    return dataclasses.replace(holding, pcpus=tuple(
-        target if pcpu == source else pcpu for pcpu in holding.pcpus))
+    return holding.moved(source, target)
 
 
 def begin(instance: objects.Instance, new: ledger.Holding) -> None:

@@ -12,7 +12,8 @@ from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import session as ks_session
 from osc_lib import exceptions
 
-Json = dict[str, Any]
+from nova_rt.sdk import answers
+from nova_rt.sdk.answers import Json
 
 
 class UndecidedError(exceptions.CommandError):
@@ -48,14 +49,11 @@ class Client:
 
         :param what: under which name they are in an answer
         """
-        marker = None
-        while True:
+        def get(marker: str | None) -> Json:
             page = self.get(path, marker=marker, **query)
             _check_complete(page)
-            yield from page[what]
-            marker = page.get('next')
-            if marker is None:
-                return
+            return page
+        return answers.pages(get, what)
 
     def post(self, path: str, body: Mapping[str, object]) -> Json:
         """Return the answer to a body.
@@ -81,7 +79,8 @@ class Client:
                 'the cloud has nova-rt.') from None
         if answer.status_code >= 400:
             refused = UndecidedError if answer.status_code >= 500 else exceptions.CommandError
-            raise refused(f'{_sentence(answer)} (HTTP {answer.status_code})')
+            said = answers.sentence(answer) or f'The answer was "{answer.reason}".'
+            raise refused(f'{said} (HTTP {answer.status_code})')
         return dict(answer.json())
 
 
@@ -96,14 +95,6 @@ def _check_complete(page: Json) -> None:
 
     :raises CommandError: if a cell did not answer
     """
-    if page['unreachable_cells']:
-        raise exceptions.CommandError(
-            'The list would not be complete, as no answer came from the database of '
-            f'{", ".join(page["unreachable_cells"])}: try again later.')
-
-
-def _sentence(answer: Any) -> str:
-    try:
-        return str(answer.json()['errors'][0]['detail'])
-    except (ValueError, LookupError, TypeError):
-        return f'The answer was "{answer.reason}".'
+    lacks = answers.incompleteness(page)
+    if lacks:
+        raise exceptions.CommandError(lacks)

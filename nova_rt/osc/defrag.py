@@ -13,7 +13,7 @@ from nova_rt import wording
 from nova_rt.osc import client
 from nova_rt.osc import columns
 from nova_rt.osc import new_server
-from nova_rt.osc.client import Json
+from nova_rt.sdk.answers import Json
 
 _MOVED = ('server', 'name', 'source', 'target', 'bandwidth')
 

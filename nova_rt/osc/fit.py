@@ -13,7 +13,7 @@ from osc_lib.command import command
 from nova_rt.osc import client
 from nova_rt.osc import identifiers
 from nova_rt.osc import new_server
-from nova_rt.osc.client import Json
+from nova_rt.sdk.answers import Json
 
 _REASONS = ('host', 'what', 'needed', 'left', 'missing', 'why')
 

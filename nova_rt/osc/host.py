@@ -10,7 +10,7 @@ from osc_lib.command import command
 
 from nova_rt.osc import client
 from nova_rt.osc import columns
-from nova_rt.osc.client import Json
+from nova_rt.sdk.answers import Json
 
 _COLUMNS = ('host', 'kind', 'dialect', 'pcpus', 'cap', 'share', 'used', 'most_left',
             'trouble')

@@ -7,7 +7,7 @@ import argparse
 
 from osc_lib.cli import parseractions
 
-from nova_rt.osc.client import Json
+from nova_rt.sdk.answers import Json
 
 
 def add_hints(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from osc_lib.command import command
 from nova_rt.osc import client
 from nova_rt.osc import columns
 from nova_rt.osc import identifiers
-from nova_rt.osc.client import Json
+from nova_rt.sdk.answers import Json
 
 _COLUMNS = ('id', 'name', 'project_id', 'status', 'kind', 'runtime_us', 'period_us',
             'vcpus', 'bandwidth', 'pcpus', 'host')

@@ -20,12 +20,12 @@ from openstack import exceptions
 from openstack import proxy
 from openstack import service_description
 
+from nova_rt.sdk import answers
 from nova_rt.sdk import resources
+from nova_rt.sdk.answers import Json
 
 MICROVERSION = '1.3'
 """Which version of the API is asked for, unless the cloud's configuration names one."""
-
-Json = dict[str, Any]
 
 
 class IncompleteError(exceptions.SDKException):
@@ -125,19 +125,16 @@ class Proxy(proxy.Proxy):
             'server': server, 'source': source, 'target': target}))
 
     def _pages(self, path: str, what: str, **query: object) -> Iterator[Json]:
-        marker = None
-        while True:
+        def get(marker: str | None) -> Json:
             page = self._ask('GET', path, params=_given(marker=marker, **query))
             _check_complete(page)
-            yield from page[what]
-            marker = page['next']
-            if marker is None:
-                return
+            return page
+        return answers.pages(get, what)
 
     def _ask(self, method: str, path: str, **kwargs: Any) -> Json:
         answer = self.request(
             path, method, microversion=self.default_microversion or MICROVERSION, **kwargs)
-        exceptions.raise_from_response(answer, _sentence(answer))
+        exceptions.raise_from_response(answer, answers.sentence(answer))
         return dict(answer.json())
 
 
@@ -161,15 +158,6 @@ def _given(**values: object) -> Json:
 
 def _check_complete(page: Json) -> None:
     """Raise IncompleteError if a cell did not answer."""
-    if page['unreachable_cells']:
-        raise IncompleteError(
-            'The list would not be complete, as no answer came from the database of '
-            f'{", ".join(page["unreachable_cells"])}: try again later.')
-
-
-def _sentence(answer: Any) -> str | None:
-    """Return what the API says to a refusal, None if it says nothing."""
-    try:
-        return str(answer.json()['errors'][0]['detail'])
-    except (ValueError, LookupError, TypeError):
-        return None
+    lacks = answers.incompleteness(page)
+    if lacks:
+        raise IncompleteError(lacks)

@@ -156,9 +156,8 @@ class DomainReservations:
         :raises ResizeError: if it cannot have it; it has then what it had, or, if
             libvirt does not answer, what :meth:`reconcile` finds
         """
-        try:
-            guest = self._connection.get_guest(instance)
-        except exception.InstanceNotFound:
+        guest = self._guest_of(instance)
+        if guest is None:
             return
         with self._lock:
             try:
@@ -187,9 +186,8 @@ class DomainReservations:
         :raises MigrationError: if that is not possible; call this again with what the
             server had
         """
-        try:
-            guest = self._connection.get_guest(instance)
-        except exception.InstanceNotFound:
+        guest = self._guest_of(instance)
+        if guest is None:
             return
         with self._lock:
             try:
@@ -202,11 +200,17 @@ class DomainReservations:
 
     def group_of(self, instance: objects.Instance) -> str | None:
         """Return the control group of a container, None unless it runs."""
+        guest = self._guest_of(instance)
+        if guest is None or guest.id <= 0:
+            return None
+        return self._reservations.group_of(guest.id)
+
+    def _guest_of(self, instance: objects.Instance) -> libvirt_guest.Guest | None:
+        """Return a server's domain, whether it runs or not; None if there is none here."""
         try:
-            guest = self._connection.get_guest(instance)
+            return self._connection.get_guest(instance)
         except exception.InstanceNotFound:
             return None
-        return self._reservations.group_of(guest.id) if guest.id > 0 else None
 
     def take_back(self, group: str | None) -> None:
         """Take back what is left of an ended server's budget.

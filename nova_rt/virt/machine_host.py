@@ -86,10 +86,12 @@ class MachineHost(host.Host):
         :raises DeadlineError: if the kernel refuses, or QEMU does not answer
         :raises ProcessLookupError: if it has ended
         """
-        vcpus = self._vcpus(number)
+        self._apply(number, self._vcpus(number), holding)
+
+    def _apply(self, number: int, vcpus: Sequence[int], holding: ledger.Holding) -> None:
         with self._lock:
             before = threads.present(self._scheduler, vcpus)
-            settings = self._admitted_settings(number, vcpus, holding)
+            settings = self._admitted_settings(number, before, holding)
             elsewhere = [(vcpu, new.thread, min(new.pcpus)) for vcpu, (old, new) in enumerate(
                 zip(before, settings, strict=True)) if old.pcpus != new.pcpus]
             with contextlib.ExitStack() as wider:
@@ -119,11 +121,11 @@ class MachineHost(host.Host):
         vcpus = self._vcpus(number)
         with self._lock:
             before = threads.present(self._scheduler, vcpus)
-            settings = self._admitted_settings(number, vcpus, holding)
+            settings = self._admitted_settings(number, before, holding)
         for vcpu, (old, new) in enumerate(zip(before, settings, strict=True)):
             if old.pcpus != new.pcpus:
                 self._take(number, vcpu, old, min(new.pcpus))
-        self.apply(number, holding)
+        self._apply(number, vcpus, holding)
 
     def can_move(self) -> bool:
         """See base class; the kernel keeps threads where it admits them itself."""
@@ -157,13 +159,13 @@ class MachineHost(host.Host):
             self._check_name(thread)
         return vcpus
 
-    def _admitted_settings(self, number: int, vcpus: Sequence[int],
+    def _admitted_settings(self, number: int, present: Sequence[threads.Setting],
                            holding: ledger.Holding) -> Sequence[threads.Setting]:
         """Return what the threads of vCPUs must have, if there is room for it.
 
         :raises OvercommitError: if there is not
         """
-        settings = threads.wanted(threads.present(self._scheduler, vcpus), holding)
+        settings = threads.wanted(present, holding)
         self._check_room(number, settings)
         return settings
 

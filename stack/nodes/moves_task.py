@@ -8,7 +8,6 @@ that have nothing to do with its period. The last line printed begins with RESUL
 """
 
 from collections.abc import Mapping
-import dataclasses
 import json
 import threading
 import time
@@ -93,8 +92,7 @@ def go_back_and_forth(node: Bare, first: ledger.Holding, number: int) -> float:
 def paper_move(held: ledger.Holding) -> ledger.Holding:
     """Return what container 3 holds after the move of section 5.2: CPU 3 to CPU 1."""
     other, = {0, 1, 2, 3} - set(held.pcpus)
-    return dataclasses.replace(held, pcpus=tuple(
-        other if pcpu == max(held.pcpus) else pcpu for pcpu in held.pcpus))
+    return held.moved(max(held.pcpus), other)
 
 
 if __name__ == '__main__':

@@ -45,7 +45,7 @@ ALLOWED = {
     'nova_rt.rest': _FLOOR | {
         'nova_rt.db', 'nova_rt.defrag', 'nova_rt.policies', 'nova_rt.limits', 'nova_rt.view',
         'nova_rt.explain'},
-    'nova_rt.osc': {'nova_rt'},
+    'nova_rt.osc': {'nova_rt', 'nova_rt.sdk'},
     'nova_rt.sdk': {'nova_rt'},
     'nova_rt.cmd': _PRODUCT,
     'nova_rt.testing': _PRODUCT,

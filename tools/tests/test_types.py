@@ -22,7 +22,8 @@ EDGES = {
         'nova_rt.rest.endpoints', 'nova_rt.rest.errors', 'nova_rt.rest.validation'},
     "answers of an API, and osc-lib's manager of clients": {
         'nova_rt.osc.client', 'nova_rt.osc.columns', 'nova_rt.osc.identifiers',
-        'nova_rt.osc.plugin', 'nova_rt.sdk.proxy'},
+        'nova_rt.osc.plugin', 'nova_rt.sdk.answers',
+        'nova_rt.sdk.proxy'},
     "cliff's parsers": {'nova_rt.cmd.manage', 'nova_rt.cmd.plan'},
     'YAML and CSV of users': {'nova_rt.model.taskfile', 'tacker_rt'},
     'Matplotlib and numba': {

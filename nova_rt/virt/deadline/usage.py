@@ -22,17 +22,18 @@ def of_threads(scheduler: Scheduler, vcpus: Sequence[int],
     :raises DeadlineError: if there are more or fewer threads than pCPUs
     :raises ProcessLookupError: if one has ended
     """
-    return {min(setting.pcpus): _of_thread(scheduler, setting)
-            for setting in threads.wanted(threads.present(scheduler, vcpus), holding)}
+    present = threads.present(scheduler, vcpus)
+    return {min(wanted.pcpus): _of_thread(scheduler, has, wanted) for has, wanted
+            in zip(present, threads.wanted(present, holding), strict=True)}
 
 
-def _of_thread(scheduler: Scheduler, setting: threads.Setting) -> usage.Usage:
-    in_place = scheduler.affinity(setting.thread) == setting.pcpus
+def _of_thread(scheduler: Scheduler, has: threads.Setting,
+               wanted: threads.Setting) -> usage.Usage:
     try:
-        text = (scheduler.proc / str(setting.thread) / 'schedstat').read_text()
+        text = (scheduler.proc / str(has.thread) / 'schedstat').read_text()
     except (FileNotFoundError, ProcessLookupError):
-        raise errors.ended(setting.thread) from None
+        raise errors.ended(has.thread) from None
     used_ns, waited_ns, _ = map(int, text.split())
     return usage.Usage(
-        scheduler.read(setting.thread).bandwidth if in_place else 0,
+        has.attributes.bandwidth if has.pcpus == wanted.pcpus else 0,
         used_ns // 1_000, waited_ns // 1_000)
