@@ -2,10 +2,34 @@
 """The options of nova-rt, in group ``[rt]`` of nova.conf."""
 
 from oslo_config import cfg
+from oslo_config import types
 
+from nova_rt import criticality
 from nova_rt import fitting
+from nova_rt import ranking
 
 GROUP = 'rt'
+
+
+class _Few(types.List):
+    """A list that is not of any length."""
+
+    def __init__(self, item_type: types.ConfigType, least: int, most: int) -> None:
+        super().__init__(item_type)
+        self._least, self._most = least, most
+
+    def __call__(self, value: object) -> list[object]:
+        """Return the items.
+
+        :raises ValueError: if one is wrong, or they are too few or too many
+        """
+        items: list[object] = super().__call__(value)
+        if not self._least <= len(items) <= self._most:
+            raise ValueError(f'give {self._least} to {self._most} values, not {len(items)}')
+        return items
+
+
+_LETTERS = [*criticality.Criticality.__members__]
 
 COMPUTE_OPTS = [
     cfg.BoolOpt(
@@ -25,6 +49,15 @@ Which pCPUs a reservation gets: those with the most bandwidth left
 (worst-fit), those with the least that suffices (best-fit), those with the
 lowest numbers that suffice (first-fit), or those whose use takes the least room
 from reservations of the sizes that the host holds (least-fragmentation). Read by
+nova-rt-compute.
+"""),
+    cfg.Opt(
+        'criticalities', default=_LETTERS,
+        type=_Few(types.String(choices=_LETTERS), 1, len(_LETTERS)),
+        help="""
+The criticalities of the servers that this host takes; one that says none counts as
+A. To keep servers of the highest criticality apart, as RT-Kube does, let some hosts
+take C and the others A,B. What is on the host stays when this is changed. Read by
 nova-rt-compute.
 """),
     cfg.BoolOpt(
@@ -79,7 +112,26 @@ SCHEDULER_OPTS = [
         help="""
 Which host RTShareWeigher prefers: the one that keeps the most bandwidth on
 the fullest pCPU that the reservation needs (spread), or the one that keeps
-the least (pack). Read by nova-scheduler.
+the least (pack). A server that says its criticality prefers hosts by that
+instead: A those with the least share left, C those with the most, and B those
+between. Read by nova-scheduler.
+"""),
+    cfg.FloatOpt(
+        'criticality_b_turn', default=ranking.TURN, min=0.0, max=1.0,
+        help="""
+The fraction x of a host's share that a server of criticality B likes best to leave:
+up to it hosts are ranked by the first of the following functions, from there on by
+the second. RT-Kube's 1/K. Read by nova-scheduler.
+"""),
+    cfg.Opt(
+        'criticality_b_rise', default=[*ranking.RISE], type=_Few(types.Float(), 2, 2),
+        help="""
+a and b of the first function, ax + b. Read by nova-scheduler.
+"""),
+    cfg.Opt(
+        'criticality_b_fall', default=[*ranking.FALL], type=_Few(types.Float(), 3, 3),
+        help="""
+a, b and c of the second function, ax² + bx + c. Read by nova-scheduler.
 """),
     cfg.FloatOpt(
         'weight_multiplier', default=1.0,

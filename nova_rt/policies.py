@@ -32,6 +32,7 @@ SERVERS_SET = 'rt:servers:set'
 SERVERS_SET_BEYOND = 'rt:servers:set_beyond_flavor'
 HINT = 'rt:servers:hint'
 HINT_BEYOND = 'rt:servers:hint_beyond_flavor'
+HINT_CRITICALITY = 'rt:servers:hint_above_criticality'
 PROJECTS_LIST = 'rt:projects:list'
 WHY = 'rt:why'
 CAPACITY = 'rt:capacity'
@@ -81,6 +82,9 @@ _RULES = [
     _rule(HINT_BEYOND, '@', 'POST', '/servers',
           "Have more bandwidth on each vCPU than the flavor's by such a hint, also by a resize "
           'to a flavor with less; "!" for nobody.'),
+    _rule(HINT_CRITICALITY, 'role:admin', 'POST', '/servers',
+          "Have a higher criticality than the flavor's by such a hint, also by a resize to a "
+          'flavor with a lower one. A flavor that says none has A.'),
     _rule(PROJECTS_LIST, _PROJECT, 'GET', '/projects',
           'List what projects hold; those with rt:servers:all_projects see all.'),
     _rule(WHY, _CLOUD, 'POST', '/why', 'Ask what keeps a server from each host.'),

@@ -70,7 +70,7 @@ class Shortfall:
     """One reason why a server does not fit a host, or that it does.
 
     :ivar what: ``pCPU 3``, a resource class, ``trait``, ``zone``, ``aggregate``, ``filter``,
-        ``kind``, ``nearest`` for what would fit instead, ``moves`` that would make room, or
+        ``kind``, ``criticality``, ``nearest`` for what would fit instead, ``moves`` that would make room, or
         empty for the whole host; ``together`` for all hosts
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Misspelt names of nova-rt's extra specs and hints, and what was meant.
+"""The names of nova-rt's extra specs and hints, and what misspelt ones mean.
 
 Nova ignores a scheduler hint that nobody reads, and before microversion 2.86
 any extra spec: a mistyped name would silently give a server no reservation.
@@ -9,14 +9,17 @@ from collections.abc import Iterable
 import difflib
 import re
 
+from nova_rt import criticality
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt import wording
 
-_NAMES = (*reservation.HINTS, reservation.POLICY, reservation.PRIORITY)
+HINTS = (*reservation.HINTS, criticality.NAME)
+EXTRA_SPECS = (*reservation.EXTRA_SPECS, criticality.EXTRA_SPEC)
+_NAMES = (*HINTS, reservation.POLICY, reservation.PRIORITY)
 _PREFIX = re.compile(r'hw[:._ -]')
 _OURS = re.compile(r'cpu[:._ -]?rt([:._ -]|$)|rt[:._ -]?(runtime|period)'
-                   r'|(runtime|period)_us$')
+                   r'|(runtime|period)_us$|(rt[:._ -]?)?criticality$')
 _SHARE = re.compile(f'resources[A-Za-z0-9_-]*:{shares.RESOURCE_CLASS}')
 # How alike two names must be: 'cpu.runtime_us' is, 'cpu_realtime' is not.
 _ALIKE = 0.8
@@ -29,10 +32,10 @@ def check_hint_names(names: Iterable[str]) -> None:
     :raises reservation.InvalidReservationError: at the first such name
     """
     for name in names:
-        if name.removeprefix(reservation.EXTRA_SPEC_PREFIX) in reservation.HINTS:
+        if name.removeprefix(reservation.EXTRA_SPEC_PREFIX) in HINTS:
             continue
         suggestion = meant(name)
-        if suggestion in reservation.HINTS:
+        if suggestion in HINTS:
             raise reservation.InvalidReservationError(
                 f'There is no scheduler hint {wording.shown(name)}: did '
                 f'you mean {suggestion}?')
@@ -49,7 +52,7 @@ def check_extra_spec_names(names: Iterable[str]) -> None:
     :raises reservation.InvalidReservationError: at the first such name
     """
     for name in names:
-        if name in reservation.EXTRA_SPECS or name == shares.EXTRA_SPEC:
+        if name in EXTRA_SPECS or name == shares.EXTRA_SPEC:
             continue
         if _SHARE.fullmatch(name):
             raise reservation.InvalidReservationError(
@@ -69,5 +72,5 @@ def meant(name: str) -> str | None:
         return difflib.get_close_matches(plain, _NAMES, n=1, cutoff=0)[0]
     # Not policy and priority: Nova's own hw:cpu_policy is as near to them.
     alike = difflib.get_close_matches(
-        plain, reservation.HINTS, n=1, cutoff=_ALIKE)
+        plain, HINTS, n=1, cutoff=_ALIKE)
     return alike[0] if alike else None

@@ -8,10 +8,10 @@ import os
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from nova_rt.db.migrations.versions import c1f0a87d52e3_share_and_times as newest
+from nova_rt.db import history
 
-UNITS = {'rt_share': 'CPUs', 'rt_share_used': 'CPUs',
-         'rt_runtime_us': 'µs', 'rt_period_us': 'µs'}
+UNITS = {'rt_share': ', in CPUs', 'rt_share_used': ', in CPUs',
+         'rt_runtime_us': ', in µs', 'rt_period_us': ', in µs'}
 
 
 def helps(parser: argparse.ArgumentParser) -> list[str]:
@@ -44,16 +44,16 @@ class Program(Directive):
 
 
 class Columns(Directive):
-    """Lists our columns, from the newest migration."""
+    """Lists our columns, from the migrations."""
 
     def run(self) -> list[nodes.Node]:
         """Return a bullet list."""
         listed = nodes.bullet_list()
-        for column in newest.COLUMNS:
+        for column in history.columns():
             text = nodes.paragraph()
             text += nodes.literal('', f'{column.table}.{column.name}')
             text += nodes.Text(
-                f', in {UNITS[column.name]}: {column.kind}, computed from ')
+                f'{UNITS.get(column.name, "")}: {column.kind.type}, computed from ')
             text += nodes.literal('', column.document)
             text += nodes.Text(', ')
             text += nodes.literal('', ' → '.join(column.path))

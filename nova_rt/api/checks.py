@@ -28,6 +28,7 @@ from nova.policies import shelve as shelve_policies
 
 from nova_rt import bandwidth
 from nova_rt import contradictions
+from nova_rt import criticality
 from nova_rt import kinds
 from nova_rt import policies
 from nova_rt import reservation
@@ -45,7 +46,7 @@ CONF = nova.conf.CONF
 HINT_KEYS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
 
 # The extra specs that are wrong or right only together.
-_OURS = {*reservation.EXTRA_SPECS, shares.EXTRA_SPEC}
+_OURS = {*spelling.EXTRA_SPECS, shares.EXTRA_SPEC}
 # Those of others that matter beside a reservation.
 _BESIDE = {*contradictions.EXTRA_SPECS,
            *(kinds.TRAIT_PREFIX + kind.trait for kind in kinds.Kind)}
@@ -92,6 +93,7 @@ def check_create(caller: Caller, body: object) -> admission.Demand | None:
             f'Your roles do not allow {policies.HINT}: choose a flavor with the reservation, '
             'and give no hint for it.')
     _check_beyond(caller, project, flavor, wanted)
+    _check_criticality(caller, project, flavor, hints)
     return admission.Demand(project, _count(server) * wanted.share)
 
 
@@ -120,11 +122,13 @@ def _check_resize(caller: Caller, server_id: str,
     if spec is None:
         return None
     flavor = _flavor(context, flavor_id)
-    wanted = _check_server(flavor, _stored_hints(spec),
+    hints = _stored_hints(spec)
+    wanted = _check_server(flavor, hints,
                            functools.partial(request_specs.image_of, spec))
     if wanted is None:
         return None
     _check_beyond(caller, spec.project_id, flavor, wanted)
+    _check_criticality(caller, spec.project_id, flavor, hints)
     instance = holdings.find(context, server_id)
     if instance is None:
         return None
@@ -176,6 +180,7 @@ def check_extra_specs(caller: Caller, body: object,
     try:
         described = reservation.described(together, flavor.vcpus)
         shares.check_extra_spec(together, flavor.vcpus)
+        criticality.in_extra_specs(together)
     except reservation.InvalidReservationError:
         if ours:
             raise
@@ -219,6 +224,7 @@ def _check_server(flavor: objects.Flavor, hints: Mapping[str, object],
     spelling.check_extra_spec_names(flavor.extra_specs)
     shares.check_extra_spec(flavor.extra_specs, flavor.vcpus)
     wanted = reservation.requested(flavor.extra_specs, hints, flavor.vcpus)
+    criticality.requested(flavor.extra_specs, hints, wanted)
     if wanted:
         reservation.check_cap(wanted, _cap())
         _check_together(flavor.extra_specs, {})
@@ -237,6 +243,19 @@ def _check_beyond(caller: Caller, project: str, flavor: objects.Flavor,
             f'{policies.HINT_BEYOND}: choose a flavor that reserves more.')
 
 
+def _check_criticality(caller: Caller, project: str, flavor: objects.Flavor,
+                       hints: Mapping[str, object]) -> None:
+    """Check whether the caller may have a higher criticality than the flavor's own."""
+    asked = criticality.in_hints(hints)
+    own = flavors.criticality_of(flavor)
+    if (criticality.counted(asked) > criticality.counted(own)
+            and not caller.allows(policies.HINT_CRITICALITY, project)):
+        raise policies.NotAllowedError(
+            f"The flavor's criticality is {criticality.shown(own)}, the hint asks for "
+            f'{criticality.shown(asked)}, and your roles do not allow '
+            f'{policies.HINT_CRITICALITY}: choose a flavor with a higher one.')
+
+
 def _check_together(extra_specs: Mapping[str, object],
                     image: Mapping[str, object]) -> None:
     """Check what a flavor and an image ask for beside a reservation."""
@@ -251,13 +270,13 @@ def _cap() -> int:
 def _hints(body: object) -> Mapping[str, object]:
     """Return the hints that Nova will take from the body of a new server."""
     given = [_mapping(body, key) for key in HINT_KEYS]
-    times = []
+    asked = []
     for hints in given:
         spelling.check_hint_names(hints)
-        times.append(reservation.times_from_hints(hints))
+        asked.append((reservation.times_from_hints(hints), criticality.in_hints(hints)))
     if not isinstance(body, dict) or HINT_KEYS[0] not in body:
         return given[1]
-    if times[1] not in (reservation.Times(), times[0]):
+    if asked[1] not in ((reservation.Times(), None), asked[0]):
         raise reservation.InvalidReservationError(
             f'{HINT_KEYS[1]} asks for another reservation than '
             f'{HINT_KEYS[0]}: give the hints under {HINT_KEYS[0]} only.')

@@ -12,6 +12,7 @@ from nova import exception
 from nova.api.validation.extra_specs import base
 
 from nova_rt import bandwidth
+from nova_rt import criticality
 from nova_rt import reservation
 
 
@@ -27,7 +28,10 @@ class ReservationValidator(base.ExtraSpecValidator):
         :raises nova.exception.ValidationError: answered by Nova as HTTP 400
         """
         try:
-            reservation.check_extra_spec(name, value)
+            if name == criticality.EXTRA_SPEC:
+                criticality.parse(name, value)
+            else:
+                reservation.check_extra_spec(name, value)
         except reservation.InvalidReservationError as exc:
             raise exception.ValidationError(str(exc)) from exc
 
@@ -58,4 +62,9 @@ def register() -> list[base.ExtraSpecValidator]:
             name=priority,
             description=f'The priority of init under {policy}, 1 if not set.',
             value={'type': int, 'min': 1, 'max': reservation.MAX_PRIORITY}),
+        ReservationValidator(
+            name=criticality.EXTRA_SPEC,
+            description=(
+                'How bad it is if the server misses its deadlines; C is the highest.'),
+            value={'type': str, 'enum': [*criticality.Criticality.__members__]}),
     ]

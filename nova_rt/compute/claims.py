@@ -15,6 +15,7 @@ from nova import objects
 from nova.compute import claims
 from oslo_log import log as logging
 
+from nova_rt import criticality
 from nova_rt import errors
 from nova_rt import reservation
 from nova_rt.instance import flavors
@@ -33,6 +34,9 @@ class NoRoomOnHostError(errors.NovaRTError):
 
 class Tracker(Protocol):
     """What a claim asks of the resource tracker."""
+
+    def takes(self) -> frozenset[criticality.Criticality]:
+        """Return the criticalities of the servers that this host takes."""
 
     def place(self, nodename: str, wanted: reservation.Reservation) -> tuple[int, ...]:
         """Choose pCPUs for a reservation.
@@ -88,6 +92,9 @@ def _place(tracker: Tracker, claim: claims.Claim, flavor: objects.Flavor) -> tup
         wanted = flavors.reservation_of(flavor)
         if wanted is None:
             return None
+        refusal = criticality.refusal(tracker.takes(), flavors.criticality_of(flavor))
+        if refusal is not None:
+            raise NoRoomOnHostError(f'{claim.nodename} {refusal}')
         return tracker.place(claim.nodename, wanted)
     except (NoRoomOnHostError, reservation.InvalidReservationError) as exc:
         LOG.info('Failed to claim: %s', exc, instance=claim.instance)

@@ -21,6 +21,7 @@ from nova.compute import vm_states
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from nova_rt import criticality
 from nova_rt import fitting
 from nova_rt import ledger
 from nova_rt import moving
@@ -70,6 +71,10 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
                 else moving.Moving.ASKED)
 
     # What a claim asks, under the tracker's lock
+
+    def takes(self) -> frozenset[criticality.Criticality]:
+        """See :class:`nova_rt.compute.claims.Tracker`."""
+        return frozenset(criticality.Criticality[name] for name in CONF.rt.criticalities)
 
     def place(self, nodename: str, wanted: reservation.Reservation) -> tuple[int, ...]:
         """See :class:`nova_rt.compute.claims.Tracker`."""
@@ -187,7 +192,9 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             compute_node.stats or {},
             **shares.to_stats(self.shares, policy in fitting.WEIGHING_SIZES),
             rt_in_place='yes', rt_dialect=self.driver.reservations.dialect,
-            rt_placement_policy=policy, **{moving.STAT: self._moving.value})
+            rt_placement_policy=policy, **{
+                moving.STAT: self._moving.value,
+                criticality.STAT: criticality.to_stat(self.takes())})
         super()._update(context, compute_node, startup)
 
     def _update_usage_from_instances(self, context: nova_context.RequestContext,

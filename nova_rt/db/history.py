@@ -12,7 +12,6 @@ a cell's database that is not its own, Alembic's table of versions included.
 """
 
 from collections.abc import Iterator
-import itertools
 import pathlib
 
 from alembic import migration
@@ -20,6 +19,7 @@ from alembic import operations
 from alembic import script
 import sqlalchemy as sa
 
+from nova_rt.db import generated
 from nova_rt.db import problems
 
 _MIGRATIONS = pathlib.Path(__file__).parent / 'migrations'
@@ -39,9 +39,21 @@ def head() -> str:
 
 
 def revision(connection: sa.Connection) -> str | None:
-    """Return the newest revision that a database has whole, None without any."""
-    return next((step.revision for step in _newest_first()
-                 if step.module.applied(connection)), None)
+    """Return the newest revision that a database has whole, None without any.
+
+    All older ones must be whole, too.
+    """
+    whole = None
+    for step in _oldest_first():
+        if not step.module.applied(connection):
+            break
+        whole = step.revision
+    return whole
+
+
+def columns() -> list[generated.Column]:
+    """Return all our columns, in the order in which they came."""
+    return [column for step in _oldest_first() for column in step.module.COLUMNS]
 
 
 def begun(connection: sa.Connection) -> bool:
@@ -59,10 +71,9 @@ def upgrade(connection: sa.Connection, patience_s: int) -> None:
     """
     _be_patient(connection, patience_s)
     with operations.Operations.context(migration.MigrationContext.configure(connection)):
-        missing = list(itertools.takewhile(
-            lambda step: not step.module.applied(connection), _newest_first()))
-        for step in reversed(missing):
-            step.module.upgrade()
+        for step in _oldest_first():
+            if not step.module.applied(connection):
+                step.module.upgrade()
 
 
 def downgrade(connection: sa.Connection, patience_s: int) -> None:
@@ -79,6 +90,10 @@ def downgrade(connection: sa.Connection, patience_s: int) -> None:
 
 def _newest_first() -> Iterator[script.Script]:
     return script.ScriptDirectory(str(_MIGRATIONS)).walk_revisions()
+
+
+def _oldest_first() -> list[script.Script]:
+    return list(_newest_first())[::-1]
 
 
 def _be_patient(connection: sa.Connection, seconds: int) -> None:

@@ -17,6 +17,7 @@ from nova.virt import hardware
 from oslo_utils import uuidutils
 
 from nova_rt import allocations
+from nova_rt import criticality
 from nova_rt import kinds
 from nova_rt import reservation
 from nova_rt import shortfalls
@@ -37,6 +38,7 @@ class Question:
 
     :ivar flavor: the name of the flavor that it asks for
     :ivar times: those that its hints ask for
+    :ivar asked: the criticality that it says, None if it says none
     :ivar quotas: of the caller, for a server that there is not yet
     """
 
@@ -44,6 +46,7 @@ class Question:
     filters: nova_filters.Filters
     flavor: str
     times: reservation.Times
+    asked: criticality.Criticality | None = None
     quotas: Sequence[quotas.Quota] = ()
 
     def hosts(self, context: nova_context.RequestContext) -> Iterator[shortfalls.Host]:
@@ -56,7 +59,13 @@ class Question:
             yield shortfalls.Host(
                 node.host, each.trouble, host_view.reported_by(node), there.left,
                 host_view.kind_of(node), host_view.policy_of(node), there.traits,
-                tuple(self.filters.refusals(node)))
+                (*self.filters.refusals(node), *self._of_criticality(node)))
+
+    def _of_criticality(self, node: objects.ComputeNode) -> Iterator[tuple[str, str]]:
+        refusal = None if self.request.wanted is None else criticality.refusal(
+            host_view.criticalities_on(node), self.asked)
+        if refusal is not None:
+            yield 'criticality', f'The host {refusal}.'
 
 
 def of_server(context: nova_context.RequestContext, server: str) -> Question:
@@ -83,11 +92,13 @@ def of_server(context: nova_context.RequestContext, server: str) -> Question:
             count = spec.num_instances if instance.host is None else 1
             if instance.fault is not None:
                 fault = instance.fault.message
+    wanted = request_specs.reservation_of(spec)
     return Question(
-        shortfalls.Request(request_specs.reservation_of(spec), needs, fault, kind,
+        shortfalls.Request(wanted, needs, fault, kind,
                            _traits(spec.flavor) | _traits_of_image(spec), count),
         nova_filters.Filters(context, spec), spec.flavor.name,
-        reservation.times_from_hints(spec.scheduler_hints or {}))
+        reservation.times_from_hints(spec.scheduler_hints or {}),
+        request_specs.criticality_of(spec, wanted))
 
 
 def of_flavor(context: nova_context.RequestContext, flavor: objects.Flavor,
@@ -112,7 +123,7 @@ def of_flavor(context: nova_context.RequestContext, flavor: objects.Flavor,
             wanted, utils.resources_from_flavor_and_bfv(whole, False),
             kind=kinds.chosen(flavor.extra_specs, {}), traits=_traits(flavor)),
         nova_filters.Filters(context, spec), flavor.name, reservation.times_from_hints(hints),
-        quotas.of(context, flavor, wanted))
+        flavors.criticality_of(whole), quotas.of(context, flavor, wanted))
 
 
 def _as_stored(hints: Mapping[str, object]) -> dict[str, list[str]]:

@@ -7,6 +7,7 @@ from nova import objects
 from nova.scheduler import host_manager
 from oslo_log import log as logging
 
+from nova_rt import criticality
 from nova_rt import fitting
 from nova_rt import kinds
 from nova_rt import moving
@@ -82,6 +83,19 @@ def kind_of(host: host_manager.HostState | objects.ComputeNode) -> kinds.Kind | 
 def policy_of(host: host_manager.HostState | objects.ComputeNode) -> str:
     """Return the placement policy of a host."""
     return (host.stats or {}).get('rt_placement_policy') or fitting.DEFAULT
+
+
+def criticalities_on(host: host_manager.HostState | objects.ComputeNode,
+                     ) -> frozenset[criticality.Criticality]:
+    """Return the criticalities of the servers that a host takes.
+
+    None of them if it reports them in a form that cannot be read, which is logged.
+    """
+    try:
+        return criticality.from_stat((host.stats or {}).get(criticality.STAT))
+    except KeyError as exc:
+        LOG.warning('The criticalities that %s reports cannot be read: %s', host.host, exc)
+        return frozenset()
 
 
 def moving_on(host: host_manager.HostState | objects.ComputeNode) -> moving.Moving:

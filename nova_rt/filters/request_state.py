@@ -14,6 +14,7 @@ import dataclasses
 
 from nova import objects
 
+from nova_rt import criticality
 from nova_rt import kinds
 from nova_rt import reservation
 from nova_rt import shares
@@ -40,6 +41,7 @@ class RequestState:
 
     :ivar spec: Nova's object; the scheduler's own copy
     :ivar wanted: the reservation that it asks for, None without one
+    :ivar asked: the criticality that it says, None if it says none
     :ivar kind: of the server, and why; None if any kind will do
     :ivar stays: whether it resizes a server that stays on its host
     :ivar begun: whether a server of it may hold an allocation by now
@@ -48,6 +50,7 @@ class RequestState:
 
     spec: objects.RequestSpec
     wanted: reservation.Reservation | None
+    asked: criticality.Criticality | None = None
     kind: kinds.Choice | None = None
     stays: bool = False
     begun: bool = False
@@ -68,7 +71,8 @@ def begin(spec: objects.RequestSpec) -> RequestState:
     _current.set(None)
     wanted = request_specs.reservation_of(spec)
     state = RequestState(
-        spec, wanted, request_specs.kind_of(spec) if wanted else None)
+        spec, wanted, request_specs.criticality_of(spec, wanted),
+        request_specs.kind_of(spec) if wanted else None)
     _current.set(state)
     return state
 

@@ -13,6 +13,7 @@ from nova.scheduler import host_manager
 from nova.scheduler import utils
 from oslo_log import log as logging
 
+from nova_rt import criticality
 from nova_rt import fitting
 from nova_rt import kinds
 from nova_rt import moving
@@ -31,7 +32,8 @@ class RTShareFilter(filters.BaseHostFilter):
 
     Enough in the sum is not enough: Figure 5 of the OpenStack paper leaves
     130% on four pCPUs, and 75% fits none of them. A scheduler that loads this
-    filter also asks Placement for the sum.
+    filter also asks Placement for the sum. A host must also take servers of that
+    criticality (RT-Kube, Algorithm 1).
 
     If no host passes, a request for one server passes those that make room
     (``[rt] defrag_on_refusal``) and have enough in the sum: their claim decides.
@@ -57,6 +59,7 @@ class RTShareFilter(filters.BaseHostFilter):
         hosts = list(filter_obj_list)
         if utils.request_is_rebuild(spec_obj):
             return _of_kind(hosts, state.kind)
+        hosts = _that_take(hosts, state)
         # Whether an allocation may exist by now cannot be seen from the hosts:
         # another filter, such as anti-affinity, may have removed the one chosen.
         first = not state.begun
@@ -84,7 +87,25 @@ class RTShareFilter(filters.BaseHostFilter):
         """Return whether a host has room."""
         state = _state_of(spec_obj)
         return (state.wanted is None
-                or _shortfall(host_state, state, state.wanted) is None)
+                or (_refusal(host_state, state) is None
+                    and _shortfall(host_state, state, state.wanted) is None))
+
+
+def _that_take(hosts: Sequence[host_manager.HostState],
+               state: request_state.RequestState) -> list[host_manager.HostState]:
+    """Return the hosts that take servers of a request's criticality.
+
+    :raises NoValidHost: if none does, and no server of the request has been placed
+    """
+    refusals = [_refusal(host, state) for host in hosts]
+    passed = [host for host, refusal in zip(hosts, refusals, strict=True) if refusal is None]
+    if hosts and not passed and not state.begun:
+        raise exception.NoValidHost(reason=f'{hosts[0].host} {refusals[0]}.')
+    return passed
+
+
+def _refusal(host: host_manager.HostState, state: request_state.RequestState) -> str | None:
+    return criticality.refusal(host_view.criticalities_on(host), state.asked)
 
 
 def _of_kind(hosts: Sequence[host_manager.HostState],

@@ -13,6 +13,7 @@ from oslo_config import cfg
 
 from nova_rt import conf
 from nova_rt import fleet
+from nova_rt import ranking
 from nova_rt import reservation
 from nova_rt.filters import host_view
 from nova_rt.filters import request_state
@@ -22,18 +23,22 @@ conf.register_opts(CONF)
 
 
 class RTShareWeigher(weights.BaseHostWeigher):
-    """Weighs a host by what the fullest pCPU needed would keep.
+    """Weighs a host by what a request's reservation would leave on it.
 
-    The most first (spread) or the least first (pack), by
-    ``[rt] host_preference``. Requests without a reservation weigh all hosts
-    the same.
+    A server that says its criticality ranks hosts by that (RT-Kube, Algorithm 2). For
+    others ``[rt] host_preference`` says whether the host is preferred whose fullest pCPU
+    needed keeps the most (spread) or the least (pack). Requests without a reservation
+    weigh all hosts the same.
     """
 
+    def __init__(self) -> None:
+        self._curve = ranking.Curve(
+            CONF.rt.criticality_b_turn, CONF.rt.criticality_b_rise, CONF.rt.criticality_b_fall)
+
     def weight_multiplier(self, host_state: host_manager.HostState) -> float:
-        """Return ``[rt] weight_multiplier``, negative to pack."""
+        """Return ``[rt] weight_multiplier``."""
         multiplier: float = CONF.rt.weight_multiplier
-        return (multiplier if CONF.rt.host_preference == 'spread'
-                else -multiplier)
+        return multiplier
 
     def weigh_objects(self, weighed_obj_list: Sequence[Any],
                       weight_properties: objects.RequestSpec) -> Sequence[float]:
@@ -48,7 +53,11 @@ class RTShareWeigher(weights.BaseHostWeigher):
 
     def _weigh_object(self, host_state: host_manager.HostState,
                       state: request_state.RequestState) -> float:
-        if state.wanted is None:
+        wanted = state.wanted
+        seen = host_view.shares_of(host_state, state, wanted) if wanted else None
+        if wanted is None or seen is None:
             return 0.0
-        seen = host_view.shares_of(host_state, state, state.wanted)
-        return 0.0 if seen is None else float(fleet.headroom(seen, state.wanted))
+        if state.asked is not None:
+            return ranking.rank(state.asked, ranking.fraction_left(seen, wanted), self._curve)
+        headroom = float(fleet.headroom(seen, wanted))
+        return headroom if CONF.rt.host_preference == 'spread' else -headroom

@@ -12,6 +12,7 @@ import contextlib
 
 from nova import objects
 
+from nova_rt import criticality
 from nova_rt import reservation
 from nova_rt import shares
 
@@ -22,6 +23,14 @@ def reservation_of(flavor: objects.Flavor) -> reservation.Reservation | None:
     :raises InvalidReservationError: if the flavor asks for an invalid one
     """
     return reservation.requested(flavor.extra_specs, {}, flavor.vcpus)
+
+
+def criticality_of(flavor: objects.Flavor) -> criticality.Criticality | None:
+    """Return the criticality that a server of this flavor has, None if it says none.
+
+    :raises InvalidReservationError: if it is none of ours
+    """
+    return criticality.in_extra_specs(flavor.extra_specs)
 
 
 def own_bandwidth(flavor: objects.Flavor) -> int:
@@ -64,6 +73,9 @@ def with_hints(flavor: objects.Flavor, hints: Mapping[str, object]) -> objects.F
                    if name != shares.EXTRA_SPEC}
     if wanted is not None:
         extra_specs |= _extra_specs(wanted)
+    asked = criticality.requested(flavor.extra_specs, hints, wanted)
+    if asked is not None:
+        extra_specs[criticality.EXTRA_SPEC] = asked.name
     if extra_specs == flavor.extra_specs:
         return flavor
     flavor = flavor.obj_clone()

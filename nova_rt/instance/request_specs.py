@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from nova import objects
 
 from nova_rt import contradictions
+from nova_rt import criticality
 from nova_rt import kinds
 from nova_rt import reservation
 
@@ -16,10 +19,18 @@ def reservation_of(spec: objects.RequestSpec,
 
     :raises InvalidReservationError: if it is invalid
     """
-    flavor = spec.flavor
     return reservation.requested(
-        flavor.extra_specs if 'extra_specs' in flavor else {},
-        spec.scheduler_hints or {}, flavor.vcpus)
+        _extra_specs(spec), spec.scheduler_hints or {}, spec.flavor.vcpus)
+
+
+def criticality_of(spec: objects.RequestSpec, wanted: reservation.Reservation | None,
+                   ) -> criticality.Criticality | None:
+    """Return the criticality that a request says, None if it says none.
+
+    :param wanted: the reservation that it asks for
+    :raises InvalidReservationError: if it is none of ours, or there is no reservation
+    """
+    return criticality.requested(_extra_specs(spec), spec.scheduler_hints or {}, wanted)
 
 
 def image_of(spec: objects.RequestSpec) -> dict[str, object]:
@@ -42,8 +53,7 @@ def kind_of(spec: objects.RequestSpec) -> kinds.Choice | None:
 
     :raises InvalidReservationError: if they choose both
     """
-    flavor = spec.flavor
-    return kinds.chosen(flavor.extra_specs if 'extra_specs' in flavor else {}, image_of(spec))
+    return kinds.chosen(_extra_specs(spec), image_of(spec))
 
 
 def servers(spec: objects.RequestSpec) -> int:
@@ -64,3 +74,7 @@ def moved(spec: objects.RequestSpec) -> objects.Destination | None:
         return None
     destination = spec.requested_destination
     return destination if 'cell' in destination and destination.cell else None
+
+
+def _extra_specs(spec: objects.RequestSpec) -> Mapping[str, object]:
+    return spec.flavor.extra_specs if 'extra_specs' in spec.flavor else {}

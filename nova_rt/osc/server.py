@@ -13,7 +13,7 @@ from nova_rt.osc import identifiers
 from nova_rt.sdk.answers import Json
 
 _COLUMNS = ('id', 'name', 'project_id', 'status', 'kind', 'runtime_us', 'period_us',
-            'vcpus', 'bandwidth', 'pcpus', 'host')
+            'vcpus', 'bandwidth', 'criticality', 'pcpus', 'host')
 
 
 class List(command.Lister):
@@ -87,5 +87,5 @@ def _row(server: Json) -> tuple[object, ...]:
     return (server['server'], server['name'], server['project_id'], server['status'],
             server['kind'], wanted.get('runtime_us'), wanted.get('period_us'),
             wanted.get('vcpus'),
-            columns.Share(wanted['bandwidth']) if wanted else None,
+            columns.Share(wanted['bandwidth']) if wanted else None, server.get('criticality'),
             columns.PCPUs(server['pcpus']), server.get('host'))

@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from nova import objects
 
 from nova_rt import kinds
-from nova_rt import reservation
+from nova_rt import spelling
 from nova_rt.removal import placement
 from nova_rt.removal import remnants
 
 EXTRA_SPECS = frozenset({
-    *(reservation.EXTRA_SPEC_PREFIX + name for name in (
-        reservation.RUNTIME, reservation.PERIOD, reservation.POLICY, reservation.PRIORITY)),
+    *spelling.EXTRA_SPECS,
     *(kinds.TRAIT_PREFIX + trait for trait in placement.TRAITS)})
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nova_rt import bandwidth
+from nova_rt import criticality
 from nova_rt import kinds
 from nova_rt.defrag import planner
 from nova_rt.rest.endpoints import Schema
@@ -58,6 +59,7 @@ RESERVATION = _object({
     'runtime_us': _TIME_US, 'period_us': _TIME_US, 'vcpus': _COUNT,
     'bandwidth': _SHARE})
 _KIND = {'enum': [*(kind.value for kind in kinds.Kind), None]}
+_LETTERS = [*criticality.Criticality.__members__]
 
 _HOST: Mapping[str, Schema] = {
     'uuid': _UUID, 'host': _TEXT, 'kind': _KIND, 'dialect': _TEXT,
@@ -67,20 +69,25 @@ _HOST: Mapping[str, Schema] = {
     'cap': {**_SHARE, 'description': 'the most that one pCPU offers'},
     'share': _SHARE, 'share_used': _SHARE, 'pcpus_offered': _COUNT,
     'most_left': {**_SHARE, 'description': 'on the pCPU that has the most left'},
+    'criticalities': {**_list({'enum': _LETTERS}),
+                      'description': 'since 1.4: of the servers that it takes'},
 }
-HOSTS = _object({'hosts': _list(_object(_HOST)), **_END})
+_SINCE_1_4 = ('criticalities', 'criticality')
+HOSTS = _object({'hosts': _list(_object(_HOST, _SINCE_1_4)), **_END})
 HOST = _object({**_HOST, 'pcpus': _list(_object({
     'pcpu': _COUNT, 'capacity': _SHARE, 'used': _SHARE, 'left': _SHARE})),
     'holdings': _list(_object({
         'server': _UUID, 'name': _TEXT, 'project_id': _TEXT,
-        'reservation': RESERVATION, 'pcpus': _PCPUS}))})
+        'reservation': RESERVATION, 'pcpus': _PCPUS}))}, _SINCE_1_4)
 
 _SERVER: Mapping[str, Schema] = {
     'server': _UUID, 'name': _TEXT, 'project_id': _TEXT, 'status': _TEXT,
     'kind': _KIND, 'reservation': _or_null(RESERVATION), 'pcpus': _PCPUS,
     'host': {'type': ['string', 'null'], 'description': 'for those who may see it'},
+    'criticality': {'enum': [*_LETTERS, None],
+                    'description': 'since 1.4: that it says; A counts where it says none'},
 }
-SERVER = _object(_SERVER, ('host',))
+SERVER = _object(_SERVER, ('host', *_SINCE_1_4))
 SERVERS = _object({'servers': _list(SERVER), **_END})
 
 # Either may be left out, or both, to finish what was interrupted.
@@ -125,7 +132,7 @@ MOVE = _object({'server': _UUID, 'source': {**_PCPU, 'description': 'the pCPU th
                 'target': {**_PCPU, 'description': 'the pCPU that it then runs on'}})
 
 _WHAT = {'type': 'string', 'description':
-         'pCPUs, a resource class, trait, zone, aggregate, filter, kind, nearest for what '
+         'pCPUs, a resource class, trait, zone, aggregate, filter, kind, criticality, nearest for what '
          'would fit instead, since 1.3 moves that would make room, or empty for the whole '
          'host; quota and together for all hosts'}
 _SHORTFALLS = _list(_object({'what': _WHAT, 'needed': _TEXT, 'left': _TEXT, 'missing': _TEXT,

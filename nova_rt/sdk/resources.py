@@ -14,6 +14,7 @@ class Host(resource.Resource):
 
     :ivar trouble: why no server is placed on it; empty if they are
     :ivar most_left: on the pCPU that has the most left
+    :ivar criticalities: of the servers that it takes
     :ivar pcpus, holdings: what each pCPU offers, and who holds what; None in a list
     """
 
@@ -28,6 +29,7 @@ class Host(resource.Resource):
     share_used = resource.Body('share_used', type=int)
     pcpus_offered = resource.Body('pcpus_offered', type=int)
     most_left = resource.Body('most_left', type=int)
+    criticalities = resource.Body('criticalities', type=list)
     pcpus = resource.Body('pcpus', type=list)
     holdings = resource.Body('holdings', type=list)
 
@@ -47,6 +49,7 @@ class Server(resource.Resource):
     reservation = resource.Body('reservation', type=dict)
     pcpus = resource.Body('pcpus', type=list)
     host = resource.Body('host')
+    criticality = resource.Body('criticality')
 
 
 class Project(resource.Resource):

@@ -9,6 +9,7 @@ import dataclasses
 
 from nova import context as nova_context
 
+from nova_rt import criticality
 from nova_rt import kinds
 from nova_rt import ledger
 from nova_rt import moving
@@ -29,6 +30,7 @@ class Host:
     :ivar policy: its placement policy, None if it says none
     :ivar reported: its bandwidth, None if it offers none
     :ivar moves: when it moves vCPUs between its pCPUs
+    :ivar criticalities: of the servers that it takes
     """
 
     uuid: str
@@ -39,6 +41,7 @@ class Host:
     policy: str | None
     reported: shares.HostShares | None
     moves: moving.Moving
+    criticalities: frozenset[criticality.Criticality]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,7 +64,8 @@ def of_node(each: nodes.Node) -> Host:
     stats = node.stats or {}
     return Host(node.uuid, node.host, each.trouble, host_view.kind_of(node),
                 stats.get('rt_dialect') or 'none', stats.get('rt_placement_policy'),
-                host_view.reported_by(node), host_view.moving_on(node))
+                host_view.reported_by(node), host_view.moving_on(node),
+                host_view.criticalities_on(node))
 
 
 def one(context: nova_context.RequestContext, name: str) -> tuple[Host, list[Held]]:

@@ -11,9 +11,11 @@ import dataclasses
 from nova import context as nova_context
 from nova import objects
 
+from nova_rt import criticality
 from nova_rt import kinds
 from nova_rt import reservation
 from nova_rt.filters import server_kind
+from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import moves
 from nova_rt.instance import request_specs
@@ -32,6 +34,7 @@ class Server:
     :ivar pcpus: those that it holds, ascending; none if it holds nothing
     :ivar host: where it is; None if it is on no host
     :ivar kind: None if that is not certain
+    :ivar criticality: that it says, None if it says none
     """
 
     uuid: str
@@ -42,6 +45,7 @@ class Server:
     wanted: reservation.Reservation | None
     pcpus: tuple[int, ...]
     kind: kinds.Kind | None
+    criticality: criticality.Criticality | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -121,17 +125,18 @@ def one(context: nova_context.RequestContext, uuid: str) -> Server:
     """
     mapping = objects.InstanceMapping.get_by_instance_uuid(context, uuid)
     spec = objects.RequestSpec.get_by_instance_uuid(context, uuid)
-    asked, kind = None, None
+    wanted, kind, asked = None, None, None
     with contextlib.suppress(reservation.InvalidReservationError):
         kind = request_specs.kind_of(spec)
-        asked = request_specs.reservation_of(spec)
+        wanted = request_specs.reservation_of(spec)
+        asked = request_specs.criticality_of(spec, wanted)
     if mapping.cell_mapping is None:
-        return Server(uuid, '', mapping.project_id, 'building', None, asked, (),
-                      kind.kind if kind else None)
+        return Server(uuid, '', mapping.project_id, 'building', None, wanted, (),
+                      kind.kind if kind else None, asked)
     with nova_context.target_cell(context, mapping.cell_mapping) as cell:
         instance = objects.Instance.get_by_uuid(cell, uuid, list(moves.ATTRIBUTES))
         kind = server_kind.of_instance(cell, instance) or kind
-    return _server(instance, kind.kind if kind else None, asked)
+    return _server(instance, kind.kind if kind else None, wanted)
 
 
 def _pages(context: nova_context.RequestContext,
@@ -157,9 +162,12 @@ def _of_cell(context: nova_context.RequestContext, scope: holders.Scope, limit: 
 
 
 def _server(instance: objects.Instance, kind: kinds.Kind | None,
-            asked: reservation.Reservation | None = None) -> Server:
+            wanted: reservation.Reservation | None = None) -> Server:
     holding = holdings.holding_of(instance)
+    asked = None
+    with contextlib.suppress(reservation.InvalidReservationError):
+        asked = flavors.criticality_of(instance.flavor)
     return Server(
         instance.uuid, instance.display_name or '', instance.project_id,
-        instance.vm_state, instance.host, holding.reservation if holding else asked,
-        holding.pcpus if holding else (), kind)
+        instance.vm_state, instance.host, holding.reservation if holding else wanted,
+        holding.pcpus if holding else (), kind, asked)

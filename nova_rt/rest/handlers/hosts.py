@@ -8,6 +8,7 @@ from nova import exception
 from nova_rt import shares
 from nova_rt import wording
 from nova_rt.rest import errors
+from nova_rt.rest import microversions
 from nova_rt.rest.endpoints import Call
 from nova_rt.rest.endpoints import Json
 from nova_rt.rest.handlers import common
@@ -27,7 +28,7 @@ def list_hosts(call: Call) -> Json:
         raise errors.RefusedError(
             'No host has the uuid that the marker names: begin without one.') from None
     found = [hosts.of_node(each) for each in page.nodes]
-    return {'hosts': [_host(host) for host in found],
+    return {'hosts': [_host(call, host) for host in found],
             'next': found[-1].uuid if len(found) == limit else None,
             'unreachable_cells': page.unreachable}
 
@@ -35,7 +36,7 @@ def list_hosts(call: Call) -> Json:
 def show_host(call: Call) -> Json:
     """Return a host, pCPU by pCPU, and who holds what on it."""
     host, held = named(call)
-    return {**_host(host), 'pcpus': _pcpus(host.reported or _NOTHING),
+    return {**_host(call, host), 'pcpus': _pcpus(host.reported or _NOTHING),
             'holdings': [{
                 'server': each.server, 'name': each.name, 'project_id': each.project,
                 'reservation': common.of_reservation(each.holding.reservation),
@@ -56,14 +57,17 @@ def named(call: Call) -> tuple[hosts.Host, list[hosts.Held]]:
             'compute service list" shows.') from None
 
 
-def _host(host: hosts.Host) -> Json:
+def _host(call: Call, host: hosts.Host) -> Json:
     reported = host.reported or _NOTHING
-    return {'uuid': host.uuid, 'host': host.name, 'kind': common.of_kind(host.kind),
+    shown: Json = {'uuid': host.uuid, 'host': host.name, 'kind': common.of_kind(host.kind),
             'dialect': host.dialect, 'placement_policy': host.policy,
             'trouble': host.trouble, 'cap': max(reported.capacity, default=0),
             'share': reported.rt_share, 'share_used': reported.rt_share_used,
             'pcpus_offered': sum(map(bool, reported.capacity)),
             'most_left': max(_left(reported), default=0)}
+    if microversions.has(call.version, '1.4'):
+        shown['criticalities'] = [each.name for each in sorted(host.criticalities)]
+    return shown
 
 
 def _left(reported: shares.HostShares) -> list[int]:

@@ -7,6 +7,7 @@ from nova import exception
 
 from nova_rt import policies
 from nova_rt.rest import errors
+from nova_rt.rest import microversions
 from nova_rt.rest.endpoints import Call
 from nova_rt.rest.endpoints import Json
 from nova_rt.rest.handlers import common
@@ -84,4 +85,6 @@ def _server(call: Call, server: servers.Server) -> Json:
         'pcpus': list(server.pcpus)}
     if call.allows(policies.SERVERS_HOST):
         shown['host'] = server.host
+    if microversions.has(call.version, '1.4'):
+        shown['criticality'] = server.criticality.name if server.criticality else None
     return shown

@@ -24,6 +24,7 @@ ALLOWED = {
     policies.SERVERS_ALL: CLOUD, policies.SERVERS_HOST: CLOUD,
     policies.SERVERS_SET: {'admin'}, policies.SERVERS_SET_BEYOND: {'admin'},
     policies.HINT: set(CALLERS), policies.HINT_BEYOND: set(CALLERS),
+    policies.HINT_CRITICALITY: {'admin'},
     policies.PROJECTS_LIST: PROJECT, policies.WHY: CLOUD, policies.CAPACITY: CLOUD,
 }
 

@@ -7,7 +7,7 @@ import pytest
 from nova_rt import reservation
 from nova_rt import spelling
 
-RUNTIME, PERIOD, POLICY, PRIORITY = reservation.EXTRA_SPECS
+RUNTIME, PERIOD, POLICY, PRIORITY, CRITICALITY = spelling.EXTRA_SPECS
 
 
 @pytest.mark.parametrize(('name', 'meant'), [
@@ -18,7 +18,10 @@ RUNTIME, PERIOD, POLICY, PRIORITY = reservation.EXTRA_SPECS
     ('Cpu.Rt_Runtime_Us', 'cpu.rt_runtime_us'),
     ('cpu.runtime_us', 'cpu.rt_runtime_us'),
     ('runtime_us', 'cpu.rt_runtime_us'),
-    ('rt_period', 'cpu.rt_period_us')])
+    ('rt_period', 'cpu.rt_period_us'),
+    ('cpu.rt_criticalty', 'cpu.rt_criticality'),
+    ('cpu.criticality', 'cpu.rt_criticality'),
+    ('criticality', 'cpu.rt_criticality')])
 def test_mistyped_hint_is_refused_with_the_right_name(name, meant):
     with pytest.raises(reservation.InvalidReservationError,
                        match=f'did you mean {meant}'):
@@ -34,7 +37,7 @@ def test_hint_that_only_a_flavor_can_give_is_refused(name):
 @pytest.mark.parametrize(('name', 'meant'), [
     ('cpu.rt_runtime_us', RUNTIME), ('hw:cpu_rt_period_us', PERIOD),
     ('hw:cpu.rt_polcy', POLICY), ('hw:cpu.rt-priority', PRIORITY),
-    ('HW:cpu.rt_runtime_us', RUNTIME)])
+    ('HW:cpu.rt_runtime_us', RUNTIME), ('hw:rt_criticality', CRITICALITY)])
 def test_mistyped_extra_spec_is_refused_with_the_right_name(name, meant):
     with pytest.raises(reservation.InvalidReservationError,
                        match=f'did you mean {meant}'):
@@ -49,15 +52,15 @@ def test_a_share_in_a_group_of_its_own_is_refused(group):
 
 def test_names_of_ours_and_of_others_are_no_mistakes():
     spelling.check_hint_names([
-        'cpu.rt_runtime_us', 'hw:cpu.rt_period_us', 'group', 'same_host',
+        'cpu.rt_runtime_us', 'hw:cpu.rt_period_us', 'cpu.rt_criticality', 'group', 'same_host',
         'query', 'cpu_model', 'period', 'rt', 'cpu.rtx'])
     spelling.check_extra_spec_names([
-        *reservation.EXTRA_SPECS, 'hw:cpu_policy', 'hw:cpu_realtime',
+        *spelling.EXTRA_SPECS, 'hw:cpu_policy', 'hw:cpu_realtime',
         'hw:cpu_realtime_mask', 'quota:cpu_period', 'resources:VCPU',
         'resources:CUSTOM_RT_SHARES', 'trait:CUSTOM_HCBS'])
 
 
-@given(st.sampled_from(reservation.HINTS), st.data())
+@given(st.sampled_from(spelling.HINTS), st.data())
 def test_hint_with_one_character_lost_is_recognised(name, data):
     lost = data.draw(st.integers(0, len(name) - 1))
     mistyped = name[:lost] + name[lost + 1:]

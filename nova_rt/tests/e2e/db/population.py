@@ -17,6 +17,7 @@ from oslo_serialization import jsonutils
 import sqlalchemy as sa
 
 from nova_rt import bandwidth
+from nova_rt import criticality
 from nova_rt import reservation
 from nova_rt import shares
 
@@ -60,10 +61,11 @@ def wrong(connection: sa.Connection) -> list[tuple]:
                         for each in columns)
         if numbers != said_by_node(document):
             found.append((document, numbers, said_by_node(document)))
-    for document, *numbers in connection.exec_driver_sql(
-            'SELECT flavor, rt_runtime_us, rt_period_us FROM instance_extra'):
-        if tuple(numbers) != said_by_flavor(document):
-            found.append((document, numbers, said_by_flavor(document)))
+    for document, *values in connection.exec_driver_sql(
+            'SELECT flavor, rt_runtime_us, rt_period_us, rt_criticality '
+            'FROM instance_extra'):
+        if tuple(values) != said_by_flavor(document):
+            found.append((document, values, said_by_flavor(document)))
     return found
 
 
@@ -78,15 +80,17 @@ def said_by_node(document: str | None) -> tuple[float | None, float | None]:
     return bandwidth.cpus(host.rt_share), bandwidth.cpus(host.rt_share_used)
 
 
-def said_by_flavor(document: str | None) -> tuple[int | None, int | None]:
-    """Return runtime and period, as the instance's flavor object has them."""
+def said_by_flavor(document: str | None) -> tuple[int | None, int | None, str | None]:
+    """Return runtime, period and criticality, as the instance's flavor object has them."""
     try:
         primitive = json.loads(document or '{}')['cur']
         flavor = flavors.Flavor.obj_from_primitive(primitive)
     except (ValueError, TypeError, KeyError, RecursionError):
-        return None, None
+        return None, None, None
     times = reservation.times_from_extra_specs(flavor.extra_specs)
-    return times.runtime_us, times.period_us
+    letter = flavor.extra_specs.get(criticality.EXTRA_SPEC)
+    return (times.runtime_us, times.period_us,
+            letter if letter in criticality.Criticality.__members__ else None)
 
 
 def _node(number: int, stats: str | None) -> dict:
@@ -120,8 +124,11 @@ def _flavor(source: random.Random, number: int, template: str) -> str | None:
         specs['hw:cpu.rt_runtime_us'] = str(runtime)
     if number % 10 < 6:
         specs['hw:cpu.rt_period_us'] = str(period)
+    if number % 10 < 5:
+        # The last ones are none of ours.
+        specs['hw:cpu.rt_criticality'] = source.choice(('A', 'B', 'C', 'a', 'AB', 'C\n', ''))
     # What a server that is being moved has been, or is to be.
-    other = {'hw:cpu.rt_runtime_us': '77', 'hw:cpu.rt_period_us': '777'}
+    other = {'hw:cpu.rt_runtime_us': '77', 'hw:cpu.rt_period_us': '777', 'hw:cpu.rt_criticality': 'C'}
     document = template.replace('"OLD"', json.dumps(other))
     return document.replace('"CUR"', json.dumps(specs))
 

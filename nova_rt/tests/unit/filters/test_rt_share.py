@@ -7,6 +7,7 @@ from oslo_config import cfg
 import pytest
 
 from nova_rt import bandwidth
+from nova_rt import criticality
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.filters import rt_share_filter
@@ -155,3 +156,63 @@ def test_the_weigher_weighs_all_the_same_without_a_reservation():
     plain = objects.RequestSpec(flavor=objects.Flavor(
         vcpus=1, extra_specs={}), scheduler_hints={})
     assert weigh(weigher, [a_host(), a_host(used=(9, 9))], plain) == [0, 0]
+
+
+def asking(letter, percent=30, **kwargs):
+    request = a_request(percent, 1, **kwargs)
+    if letter:
+        request.flavor.extra_specs[criticality.EXTRA_SPEC] = letter
+    return request
+
+
+@pytest.mark.parametrize(('letter', 'hosts'), [
+    (None, ['ab', 'old']), ('A', ['ab', 'old']), ('B', ['ab', 'old']), ('C', ['c', 'old'])])
+def test_hosts_pass_that_take_the_criticality(letter, hosts):
+    assert passed([a_host('ab', rt_criticalities='A,B'), a_host('c', rt_criticalities='C'),
+                   a_host('old')], asking(letter)) == hosts
+
+
+def test_a_criticality_that_no_host_takes_is_told():
+    assert refusal([a_host('x', rt_criticalities='A,B')], asking('C')) == (
+        'No valid host was found. x takes servers of criticality A and B only, and this one '
+        'is C.')
+
+
+def test_a_host_whose_criticalities_cannot_be_read_takes_none():
+    assert passed([a_host('a', rt_criticalities='Z'), a_host('b')], asking('A')) == ['b']
+
+
+def test_a_server_that_stays_through_a_rebuild_stays_though_its_host_no_longer_takes_it():
+    request = asking('C')
+    request.scheduler_hints = {'_nova_check_type': ['rebuild']}
+    assert passed([a_host('x', rt_criticalities='A,B')], request) == ['x']
+
+
+def test_a_host_does_not_pass_by_itself_either():
+    rt_filter = rt_share_filter.RTShareFilter()
+    assert not rt_filter.host_passes(a_host(rt_criticalities='A,B'), asking('C'))
+    assert rt_filter.host_passes(a_host(rt_criticalities='A,B'), asking('B'))
+
+
+@pytest.mark.parametrize('preference', ['spread', 'pack'])
+@pytest.mark.parametrize(('letter', 'first'), [('A', 'full'), ('B', 'half'), ('C', 'empty')])
+def test_a_criticality_ranks_hosts_whatever_the_preference(preference, letter, first):
+    weigher = rt_share_weigher.RTShareWeigher()
+    cfg.CONF.set_override('host_preference', preference, group='rt')
+    try:
+        hosts = [a_host('empty'), a_host('half', (40,) * 4), a_host('full', (60,) * 4)]
+        weighed = {host.host: weigher.weight_multiplier(host) * weight
+                   for host, weight in zip(hosts, weigh(
+                       weigher, hosts, asking(letter)), strict=True)}
+    finally:
+        cfg.CONF.clear_override('host_preference', group='rt')
+    assert max(weighed, key=weighed.get) == first
+
+
+@pytest.mark.parametrize(('name', 'value'), [
+    ('criticality_b_rise', [1.0]), ('criticality_b_fall', [1.0, 2.0]),
+    ('criticality_b_fall', ['x', 1.0, 2.0]), ('criticality_b_turn', 1.5),
+    ('criticalities', []), ('criticalities', ['D']), ('criticalities', ['A'] * 4)])
+def test_an_option_that_makes_no_sense_is_refused(name, value):
+    with pytest.raises(ValueError, match='.'):
+        cfg.CONF.set_override(name, value, group='rt')
