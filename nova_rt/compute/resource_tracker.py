@@ -56,6 +56,8 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         super().__init__(*args, **kwargs)
         self.ledger = ledger.Ledger()
         self._moves = vcpu_moves.VCPUMoves(self)
+        self._takes = frozenset(
+            criticality.Criticality[name] for name in CONF.rt.criticalities)
 
     @property
     def shares(self) -> shares.HostShares:
@@ -74,7 +76,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
 
     def takes(self) -> frozenset[criticality.Criticality]:
         """See :class:`nova_rt.compute.claims.Tracker`."""
-        return frozenset(criticality.Criticality[name] for name in CONF.rt.criticalities)
+        return self._takes
 
     def place(self, nodename: str, wanted: reservation.Reservation) -> tuple[int, ...]:
         """See :class:`nova_rt.compute.claims.Tracker`."""

@@ -219,7 +219,7 @@ class CloudTestCase(StockCloudTestCase, _ReservationServices):
         kernel = self.kernel_of(compute)
         if isinstance(kernel, FakeHypervisor):
             return [bandwidth.percent(share) for share in kernel.bandwidths()]
-        total = [0] * PCPUS
+        total = [0] * _pcpus(compute)
         for group in kernel.children('machine'):
             total = [t + b for t, b in zip(
                 total, kernel.bandwidths(group), strict=True)]
@@ -264,7 +264,7 @@ class CloudTestCase(StockCloudTestCase, _ReservationServices):
             self._run_periodics()
 
     def _assert_agreed(self, servers: Sequence[Body]) -> None:
-        reserved = {host: [0] * PCPUS for host in self.computes}
+        reserved = {host: [0] * _pcpus(compute) for host, compute in self.computes.items()}
         for server in servers:
             instance = self.instance_of(server)
             self.assertEqual([], [
@@ -280,3 +280,7 @@ class CloudTestCase(StockCloudTestCase, _ReservationServices):
             expected = [bandwidth.percent(share) for share in reserved[host]]
             self.assertEqual(expected, self.used_on(compute), host)
             self.assertEqual(expected, self.applied_on(compute), host)
+
+
+def _pcpus(compute: Any) -> int:
+    return len(compute.manager.rt.shares.capacity)

@@ -45,6 +45,7 @@ class FakeKernel(tree.CgroupTree):
     :param count: how many pCPUs the kernel knows
     :param multi: offer one runtime per pCPU, as ``hcbs-multi`` does;
         otherwise one for all, as ``rt-group`` does
+    :param limit: runtime and period of the root group, in µs
     :param proc: what stands in for procfs; by default one as it is after boot
     :ivar refuse_next: the errno with which the next write is refused, None if it
         is decided by the kernel's rules
@@ -57,7 +58,8 @@ class FakeKernel(tree.CgroupTree):
     """
 
     def __init__(self, count: int = 4, multi: bool = False,
-                 proc: pathlib.Path | None = None) -> None:
+                 proc: pathlib.Path | None = None,
+                 limit: tuple[int, int] = ROOT_LIMIT) -> None:
         if proc is None:
             self._directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
             proc = fake_proc.write(pathlib.Path(self._directory.name))
@@ -72,8 +74,8 @@ class FakeKernel(tree.CgroupTree):
         self.pids: dict[int, str] = {}
         self._groups = {'': _Group(count)}
         root = self._groups['']
-        root.runtimes_us = [ROOT_LIMIT[0]] * count
-        root.period_us = ROOT_LIMIT[1]
+        root.runtimes_us = [limit[0]] * count
+        root.period_us = limit[1]
 
     # What a test does to it.
 

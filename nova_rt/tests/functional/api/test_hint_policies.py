@@ -9,6 +9,7 @@ import fixtures
 from nova.tests import fixtures as nova_fixtures
 import yaml
 
+from nova_rt import criticality
 from nova_rt import policies
 from nova_rt.testing import cases
 from nova_rt.testing.cases import PERIOD
@@ -46,6 +47,9 @@ class HintPolicyTestCase(cases.ApiTestCase):
         """Return the sentence of an answer of 403."""
         self.assertEqual(403, response.status_code, response.text)
         return response.json()['forbidden']['message']
+
+    def flavor_of(self, letter):
+        return cases.make_flavor({**RESERVED, criticality.EXTRA_SPEC: letter})
 
     def create(self, hints, flavor=None, api=None):
         return self.create_server(flavor or self.flavor, hints, api)
@@ -99,3 +103,47 @@ class ByRole(HintPolicyTestCase):
     def test_an_administrator_may_what_a_member_may_not(self):
         self.assert_accepted(self.create(MORE, api=self.admin_api))
         self.forbidden(self.create(MORE))
+
+
+class Criticality(HintPolicyTestCase):
+
+    def test_a_hint_lowers_it_and_only_an_administrator_raises_it(self):
+        flavor = self.flavor_of('B')
+        for letter in ('A', 'B'):
+            self.assert_accepted(self.create({criticality.NAME: letter}, flavor))
+        assert self.forbidden(self.create({criticality.NAME: 'C'}, flavor)) == (
+            "The flavor's criticality is B, the hint asks for C, and your roles do not allow "
+            'rt:servers:hint_above_criticality: choose a flavor with a higher one.')
+        self.assert_accepted(self.create({criticality.NAME: 'C'}, flavor, self.admin_api))
+
+    def test_a_flavor_that_says_none_has_a(self):
+        self.assert_accepted(self.create({criticality.NAME: 'A'}))
+        self.assertIn('is A, as it says none', self.forbidden(
+            self.create({criticality.NAME: 'B'})))
+
+    def test_a_resize_to_a_lower_flavor_is_no_way_round_it(self):
+        server = self.create({criticality.NAME: 'C'}, self.flavor_of('C')).json()['server']['id']
+        self.assertIn('is B, the hint asks for C', self.forbidden(self.post(
+            f'servers/{server}/action', {'resize': {'flavorRef': self.flavor_of('B')}})))
+
+
+class CriticalityByRole(HintPolicyTestCase):
+    RULES = ((policies.HINT_CRITICALITY, '@'),)
+
+    def test_everybody_may_raise_it(self):
+        self.assert_accepted(self.create({criticality.NAME: 'C'}))
+
+
+class CriticalityAlone(HintPolicyTestCase):
+
+    def test_it_needs_a_reservation_and_a_letter(self):
+        for specs, hints, told in (
+                ({}, {criticality.NAME: 'A'}, 'is set without a reservation'),
+                ({criticality.EXTRA_SPEC: 'A'}, {}, 'is set without a reservation'),
+                (RESERVED, {criticality.NAME: 'D'}, 'give one of A, B, C'),
+                (RESERVED, {criticality.NAME: 'A', criticality.EXTRA_SPEC: 'B'},
+                 'give it once'),
+                (RESERVED, {'rt_criticality': 'A'}, 'did you mean cpu.rt_criticality?')):
+            response = self.create(hints, cases.make_flavor(specs))
+            self.assertEqual(400, response.status_code, response.text)
+            self.assertIn(told, response.json()['badRequest']['message'])
