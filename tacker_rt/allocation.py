@@ -10,6 +10,7 @@ import difflib
 from typing import Any
 
 from nova_rt import reservation
+from nova_rt import spelling
 from nova_rt import wording
 from tacker_rt import locations
 from tacker_rt import problems
@@ -25,7 +26,7 @@ _COUNTS = ('socket_count', 'core_count', 'thread_count')
 EXTRA_SPECS = {AFFINITY: 'hw:cpu_policy', THREADS: 'hw:cpu_thread_policy',
                'socket_count': 'hw:cpu_sockets', 'core_count': 'hw:cpu_cores',
                'thread_count': 'hw:cpu_threads'}
-_KEYS = (*reservation.HINTS, *EXTRA_SPECS)
+_KEYS = (*spelling.HINTS, *EXTRA_SPECS)
 
 
 def extra_specs(vdu: Mapping[str, Any], wrong: list[problems.Problem],
@@ -133,10 +134,10 @@ def check_together(vdu: Mapping[str, Any],
         return [_wrong(_first(specs), (
             f'The flavor {wording.shown(wanted.flavor)} already sets this: '
             'remove this, or the flavor.'))]
-    if wanted.times and dedicated:
+    if wanted.hints and dedicated:
         return [_wrong(AFFINITY, (
             'A dedicated pCPU leaves no room for a reservation: remove '
-            f'this, or {" and ".join(wanted.times)}.'))]
+            f'this, or {" and ".join(wanted.hints)}.'))]
     if EXTRA_SPECS[THREADS] in specs and not dedicated and not isinstance(
             specs.get(EXTRA_SPECS[AFFINITY]), values.Input):
         return [_wrong(THREADS, (

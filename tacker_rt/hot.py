@@ -31,7 +31,7 @@ def hints(wanted: request.VduRequest) -> dict[str, Any]:
     """Return the scheduler hints of the VDU's server."""
     if wanted.in_flavor:
         return {}
-    return {name: _parameter(value) for name, value in wanted.times.items()}
+    return {name: _parameter(value) for name, value in wanted.hints.items()}
 
 
 def flavor(wanted: request.VduRequest, form: Form) -> dict[str, Any] | None:
@@ -53,23 +53,23 @@ def flavor(wanted: request.VduRequest, form: Form) -> dict[str, Any] | None:
 def extra_specs(wanted: request.VduRequest) -> dict[str, Any]:
     """Return the reservation as extra specs of a flavor."""
     return {reservation.EXTRA_SPEC_PREFIX + name: _text(value)
-            for name, value in wanted.times.items()}
+            for name, value in wanted.hints.items()}
 
 
 def inputs(wanted: request.VduRequest) -> set[str]:
     """Return the names of the inputs that a VDU's request uses."""
-    numbers = [*wanted.times.values(), *wanted.extra_specs.values()]
+    given = [*wanted.hints.values(), *wanted.extra_specs.values()]
     if wanted.size:
-        numbers.append(wanted.size.vcpus)
-    return {number.name for number in numbers if isinstance(number, values.Input)}
+        given.append(wanted.size.vcpus)
+    return {value.name for value in given if isinstance(value, values.Input)}
 
 
-def _parameter(value: values.Number) -> Any:
+def _parameter(value: values.Value) -> Any:
     return ({'get_param': value.name} if isinstance(value, values.Input)
             else value)
 
 
-def _text(value: str | values.Number) -> Any:
+def _text(value: values.Value) -> Any:
     if isinstance(value, values.Input):
         return {'str_replace': {'template': '$value', 'params': {
             '$value': _parameter(value)}}}

@@ -110,15 +110,14 @@ def strays(vdu: Any, known: Mapping[problems.Path, Location],
 # Descriptors repeat few distinct keys, and comparing a key is slow.
 @functools.lru_cache(maxsize=4096)
 def is_ours(key: str) -> bool:
-    """Return whether a key is the name of a runtime or period, or close to it."""
+    """Return whether a key is the name of one of our hints, or close to it."""
     plain = key.removeprefix(reservation.EXTRA_SPEC_PREFIX)
-    return (plain in reservation.HINTS
-            or spelling.meant(key) in reservation.HINTS)
+    return plain in spelling.HINTS or spelling.meant(key) in spelling.HINTS
 
 
 def mentions(text: str) -> bool:
-    """Return whether a text names a runtime or a period."""
-    return any(name in text for name in reservation.HINTS)
+    """Return whether a text names one of our hints."""
+    return any(name in text for name in spelling.HINTS)
 
 
 def _location(vdu: Mapping[str, Any], path: problems.Path, kind: Kind,

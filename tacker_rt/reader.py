@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import dataclasses
 from typing import Any
 
+from nova_rt import criticality
 from nova_rt import reservation
 from nova_rt import spelling
 from nova_rt import wording
@@ -30,7 +31,7 @@ _VCPUS = (*locations.VIRTUAL_COMPUTE, 'virtual_cpu', 'num_virtual_cpu')
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Entry:
     path: problems.Path
-    value: values.Number
+    value: values.Value
     kind: locations.Kind
 
 
@@ -45,21 +46,22 @@ def read(vdu: Mapping[str, Any],
     """
     known = {location.path: location for location in locations.locations(vdu)}
     wrong = list(locations.strays(vdu, known))
-    entries: dict[str, list[_Entry]] = {name: [] for name in reservation.HINTS}
+    entries: dict[str, list[_Entry]] = {name: [] for name in spelling.HINTS}
     for location in known.values():
         _collect(location, entries, wrong)
-    times = {name: _agreed(name, given, wrong)
-             for name, given in entries.items() if given}
+    hints: dict[str, Any] = {name: _agreed(name, given, wrong)
+                             for name, given in entries.items() if given}
     wanted = request.VduRequest(
-        runtime_us=times.get(reservation.RUNTIME),
-        period_us=times.get(reservation.PERIOD),
-        in_flavor=bool(times) and all(
+        runtime_us=hints.get(reservation.RUNTIME),
+        period_us=hints.get(reservation.PERIOD),
+        criticality=hints.get(criticality.NAME),
+        in_flavor=bool(hints) and all(
             entry.kind is locations.Kind.EXTRA_SPECS
             for given in entries.values() for entry in given),
         extra_specs=allocation.extra_specs(vdu, wrong),
         flavor=_flavor(vdu), size=allocation.size(vdu, wrong))
     if not wrong:
-        wrong += _check_times(vdu, wanted, entries)
+        wrong += _check_hints(vdu, wanted, entries)
         wrong += allocation.check_together(vdu, wanted)
     return wanted, wrong
 
@@ -78,7 +80,7 @@ def read_valid(vdu: Mapping[str, Any], path: problems.Path = ()) -> request.VduR
 
 def _collect(location: locations.Location, entries: dict[str, list[_Entry]],
              wrong: list[problems.Problem]) -> None:
-    """Add the runtime and period at a location to the entries."""
+    """Add the hints at a location to the entries."""
     if not isinstance(location.content, dict):
         if isinstance(location.content, str) and (
                 location.kind is locations.Kind.EXTRA_SPECS
@@ -94,10 +96,10 @@ def _collect(location: locations.Location, entries: dict[str, list[_Entry]],
             continue
         try:
             if key.startswith(prefix) and (
-                    key.removeprefix(prefix) in reservation.HINTS):
+                    key.removeprefix(prefix) in spelling.HINTS):
                 name = key.removeprefix(prefix)
                 entries[name].append(_Entry(
-                    path, _time(name, value), location.kind))
+                    path, _value(name, value), location.kind))
             elif prefix:
                 spelling.check_extra_spec_names([key])
             else:
@@ -106,18 +108,18 @@ def _collect(location: locations.Location, entries: dict[str, list[_Entry]],
             wrong.append(problems.Problem(path, str(exc)))
 
 
-def _time(name: str, value: Any) -> values.Number:
-    number = values.number(name, value)
-    if isinstance(number, int):
-        _CHECKS[name](name, number)
-    return number
+def _value(name: str, value: Any) -> values.Value:
+    given = values.hint(name, value)
+    if isinstance(given, int):
+        _CHECKS[name](name, given)
+    return given
 
 
 def _check_name(key: str) -> None:
     """Refuse a key that resembles one of our names but is none."""
     plain = key.removeprefix(reservation.EXTRA_SPEC_PREFIX)
-    meant = plain if plain in reservation.HINTS else spelling.meant(key)
-    if meant in reservation.HINTS:
+    meant = plain if plain in spelling.HINTS else spelling.meant(key)
+    if meant in spelling.HINTS:
         raise reservation.InvalidReservationError(
             f'There is no {wording.shown(key)} here: write {meant}.')
     if meant:
@@ -127,7 +129,7 @@ def _check_name(key: str) -> None:
 
 
 def _agreed(name: str, entries: list[_Entry],
-            wrong: list[problems.Problem]) -> values.Number:
+            wrong: list[problems.Problem]) -> values.Value:
     """Return the first value; append a problem for each that differs."""
     first = entries[0]
     for entry in entries[1:]:
@@ -139,7 +141,7 @@ def _agreed(name: str, entries: list[_Entry],
     return first.value
 
 
-def _shown(value: values.Number) -> str:
+def _shown(value: values.Value) -> str:
     return (f'the input {wording.shown(value.name)}'
             if isinstance(value, values.Input) else str(value))
 
@@ -155,13 +157,12 @@ def _flavor(vdu: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _check_times(vdu: Mapping[str, Any], wanted: request.VduRequest,
+def _check_hints(vdu: Mapping[str, Any], wanted: request.VduRequest,
                  entries: Mapping[str, list[_Entry]]) -> list[problems.Problem]:
-    """Return the problems of runtime and period combined."""
-    if not wanted.times:
-        return []
-    for given, missing in (reservation.HINTS, reservation.HINTS[::-1]):
-        if not entries[missing] and not wanted.flavor:
+    """Return the problems of runtime, period and criticality combined."""
+    for given, missing in (reservation.HINTS, reservation.HINTS[::-1],
+                           (criticality.NAME, reservation.RUNTIME)):
+        if entries[given] and not entries[missing] and not wanted.flavor:
             return [problems.Problem(
                 entries[given][0].path,
                 f'{given} is given, but {missing} is not: give both.')]

@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 import dataclasses
 
+from nova_rt import criticality
 from nova_rt import reservation
 from tacker_rt import values
 
@@ -28,7 +29,8 @@ class VduRequest:
 
     :ivar runtime_us: of the reservation in µs, None if only a flavor gives it
     :ivar period_us: of the reservation in µs, None if only a flavor gives it
-    :ivar in_flavor: whether both are in the flavor that stock translation
+    :ivar criticality: that it says, None if it says none
+    :ivar in_flavor: whether all of these are in the flavor that stock translation
         already makes, so that no hint is needed
     :ivar extra_specs: affinity and topology of the vCPUs, by extra spec
     :ivar flavor: the name of a flavor, or None
@@ -37,6 +39,7 @@ class VduRequest:
 
     runtime_us: values.Number | None = None
     period_us: values.Number | None = None
+    criticality: str | values.Input | None = None
     in_flavor: bool = False
     extra_specs: Mapping[str, str | values.Input] = dataclasses.field(
         default_factory=dict)
@@ -44,9 +47,10 @@ class VduRequest:
     size: Size | None = None
 
     @property
-    def times(self) -> dict[str, values.Number]:
-        """Runtime and period by the names of their hints, where given."""
-        given = {reservation.RUNTIME: self.runtime_us,
-                 reservation.PERIOD: self.period_us}
+    def hints(self) -> dict[str, values.Value]:
+        """Runtime, period and criticality by the names of their hints, where given."""
+        given: dict[str, values.Value | None] = {
+            reservation.RUNTIME: self.runtime_us, reservation.PERIOD: self.period_us,
+            criticality.NAME: self.criticality}
         return {name: value for name, value in given.items()
                 if value is not None}

@@ -17,7 +17,7 @@ from tacker_rt import problems
 from tacker_rt import reader
 from tacker_rt import values
 
-Hints = dict[str, int]
+Hints = dict[str, int | str]
 VDU_TYPE = 'tosca.nodes.nfv.Vdu.Compute'
 
 
@@ -35,32 +35,31 @@ def reservations(topology: Mapping[str, Any], given: Mapping[str, Any],
     for name, node in (topology.get('node_templates') or {}).items():
         path = ('topology_template', 'node_templates', name)
         wanted = reader.read_valid(node, path)
-        times = {key: _value(value, topology, given,
-                             stored.get(name, {}).get(key))
-                 for key, value in wanted.times.items()}
-        if times:
-            _check(times, path)
-            hints[name] = times
+        of_node = {key: _value(key, value, topology, given, stored.get(name, {}).get(key))
+                   for key, value in wanted.hints.items()}
+        if of_node:
+            _check(of_node, path)
+            hints[name] = of_node
     return hints
 
 
-def _value(value: values.Number, topology: Mapping[str, Any],
-           given: Mapping[str, Any], stored: int | None) -> int:
-    if isinstance(value, int):
+def _value(name: str, value: values.Value, topology: Mapping[str, Any],
+           given: Mapping[str, Any], stored: int | str | None) -> int | str:
+    if not isinstance(value, values.Input):
         return value
     definition = (topology.get('inputs') or {}).get(value.name) or {}
     for candidate in (given.get(value.name), stored, definition.get('default')):
         if candidate is not None:
-            return reservation.parse_number(value.name, candidate)
+            return values.known(name, candidate, value.name)
     raise problems.InvalidDescriptorError([problems.Problem((), (
         f'The input {wording.shown(value.name)} has no value: give it in '
         'additionalParams, or a default in the VNFD.'))])
 
 
-def _check(times: Hints, path: problems.Path) -> None:
+def _check(hints: Hints, path: problems.Path) -> None:
     """Check a reservation after its inputs have their values."""
     try:
-        parsed = reservation.times_from_hints(times)
+        parsed = reservation.times_from_hints(hints)
         if parsed.runtime_us is not None and parsed.period_us is not None:
             reservation.Reservation(parsed.runtime_us, parsed.period_us, 1)
     except reservation.InvalidReservationError as exc:

@@ -35,11 +35,11 @@ def new_names(files: Mapping[str, Any], wanted: Mapping[str, template_hints.Hint
     for name, template in files.items():
         if not name.endswith(THEIRS) or not isinstance(template, dict):
             continue
-        times = [value for vdu in sorted({vdu for vdu, _ in hot.servers(
+        values = [value for vdu in sorted({vdu for vdu, _ in hot.servers(
             template, wanted, others)}) for _, value in sorted(wanted[vdu].items())]
-        if times or _has_hints(template):
+        if values or _has_hints(template):
             names[name] = '-'.join(
-                [name.removesuffix(THEIRS), *map(str, times)]) + OURS
+                [name.removesuffix(THEIRS), *map(str, values)]) + OURS
     return names
 
 

@@ -50,7 +50,7 @@ def translate(source: document.Document, name: str, form: hot.Form,
     lost = [problems.Problem((validation.TOPOLOGY, validation.TEMPLATES, vdu), (
         'This asks for a reservation, but does not become a server: give it '
         f'a type such as {_VDU}.'))
-        for vdu, vdu_request in wanted.items() if vdu_request.times
+        for vdu, vdu_request in wanted.items() if vdu_request.hints
         and not _carries(vdu, vdu_request, templates, nodes)]
     if lost:
         raise problems.InvalidDescriptorError(lost)

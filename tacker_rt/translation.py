@@ -116,7 +116,7 @@ class VduCompute(Reserving, tosca_nfv_vdu_compute.ToscaNfvVduCompute):
         """Make the flavor, with the reservation in it if the form is FLAVOR."""
         resources = super().handle_expansion()
         wanted = self.wanted()
-        if form.get() is hot.Form.FLAVOR and wanted.times:
+        if form.get() is hot.Form.FLAVOR and wanted.hints:
             for resource in resources:
                 if resource.type == hot.FLAVOR:
                     _reserve(resource.properties, wanted)

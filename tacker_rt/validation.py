@@ -80,13 +80,13 @@ def _strays(value: Any, path: problems.Path) -> Iterator[problems.Problem]:
 def _inputs(wanted: request.VduRequest,
             inputs: Mapping[str, Any]) -> list[problems.Problem]:
     """Return the problems with the inputs from which a VDU takes values."""
-    known: dict[str, int] = {}
+    known: dict[str, int | str] = {}
     try:
-        for name, value in wanted.times.items():
-            number = (_default(value, inputs)
-                      if isinstance(value, values.Input) else value)
-            if number is not None:
-                known[name] = number
+        for name, value in wanted.hints.items():
+            default = (_default(name, value, inputs)
+                       if isinstance(value, values.Input) else value)
+            if default is not None:
+                known[name] = default
         times = reservation.times_from_hints(known)
         if times.runtime_us is not None and times.period_us is not None:
             reservation.Reservation(times.runtime_us, times.period_us, 1)
@@ -95,8 +95,9 @@ def _inputs(wanted: request.VduRequest,
     return []
 
 
-def _default(value: values.Input, inputs: Mapping[str, Any]) -> int | None:
-    """Return the default of an input, None if it has none."""
+def _default(name: str, value: values.Input,
+             inputs: Mapping[str, Any]) -> int | str | None:
+    """Return the default of an input that gives a hint, None if it has none."""
     if value.name not in inputs:
         close = difflib.get_close_matches(
             value.name[:64], [str(name) for name in inputs], n=1)
@@ -109,6 +110,6 @@ def _default(value: values.Input, inputs: Mapping[str, Any]) -> int | None:
         definition, dict) else None
     if default is None:
         return None
-    return reservation.parse_number(f'The input {value.name}', default)
+    return values.known(name, default, f'The input {value.name}')
 
 

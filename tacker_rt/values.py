@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers in a descriptor.
+"""Values in a descriptor.
 
-A number, its digits as text (SOL001's maps hold strings only), or an input,
+A number, its digits as text (SOL001's maps hold strings only), a criticality, or an input,
 whose value is known when the network function is instantiated.
 """
 
@@ -9,6 +9,7 @@ import dataclasses
 import re
 from typing import Any
 
+from nova_rt import criticality
 from nova_rt import reservation
 from nova_rt import wording
 
@@ -31,6 +32,8 @@ class Input:
 
 
 Number = int | Input
+# Of a hint: a number, or a criticality.
+Value = int | str | Input
 
 
 def number(name: str, value: Any) -> Number:
@@ -50,6 +53,32 @@ def number(name: str, value: Any) -> Number:
         raise reservation.InvalidReservationError(
             f'{name} is a list: give one whole number.')
     return reservation.parse_number(name, value)
+
+
+def hint(name: str, value: Any) -> Value:
+    """Return the value that a descriptor gives for a hint.
+
+    :raises nova_rt.reservation.InvalidReservationError: for anything but what
+        :func:`known` takes, or ``{get_input: NAME}``
+    """
+    if name != criticality.NAME:
+        return number(name, value)
+    if isinstance(value, list):
+        raise reservation.InvalidReservationError(
+            f'{name} is a list: give one of {", ".join(criticality.Criticality.__members__)}.')
+    return input_of(value) or criticality.parse(name, value).name
+
+
+def known(name: str, value: Any, where: str) -> int | str:
+    """Return the value of an input that gives a hint.
+
+    :param name: of the hint
+    :param where: the input, for messages
+    :raises nova_rt.reservation.InvalidReservationError: if it is not what the hint takes
+    """
+    if name == criticality.NAME:
+        return criticality.parse(where, value).name
+    return reservation.parse_number(where, value)
 
 
 def input_of(value: Any) -> Input | None:

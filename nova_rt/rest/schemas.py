@@ -132,8 +132,8 @@ MOVE = _object({'server': _UUID, 'source': {**_PCPU, 'description': 'the pCPU th
                 'target': {**_PCPU, 'description': 'the pCPU that it then runs on'}})
 
 _WHAT = {'type': 'string', 'description':
-         'pCPUs, a resource class, trait, zone, aggregate, filter, kind, criticality, nearest for what '
-         'would fit instead, since 1.3 moves that would make room, or empty for the whole '
+         'pCPUs, a resource class, trait, zone, aggregate, filter, kind, criticality, nearest '
+         'for what would fit instead, since 1.3 moves that would make room, or empty for the whole '
          'host; quota and together for all hosts'}
 _SHORTFALLS = _list(_object({'what': _WHAT, 'needed': _TEXT, 'left': _TEXT, 'missing': _TEXT,
                              'sentence': _TEXT}))

@@ -7,6 +7,7 @@ import hypothesis
 from hypothesis import strategies as st
 import pytest
 
+from nova_rt import criticality
 from nova_rt import reservation
 from tacker_rt import problems
 from tacker_rt import reader
@@ -14,6 +15,7 @@ from tacker_rt import request
 from tacker_rt import values
 
 RUNTIME, PERIOD = reservation.HINTS
+CRITICALITY = criticality.NAME
 TIMES = {RUNTIME: 60000, PERIOD: 100000}
 AS_TEXT = {name: str(value) for name, value in TIMES.items()}
 EXTRA_SPECS = {f'hw:{name}': value for name, value in AS_TEXT.items()}
@@ -57,7 +59,7 @@ def refused(vdu):
 def test_a_reservation_is_found_wherever_it_may_stand(vdu):
     wanted, wrong = reader.read(vdu)
     assert not wrong
-    assert wanted.times == TIMES
+    assert wanted.hints == TIMES
 
 
 @pytest.mark.parametrize('vdu', [
@@ -68,7 +70,7 @@ def test_a_reservation_is_found_wherever_it_may_stand(vdu):
 def test_a_vdu_that_asks_for_nothing_has_nothing_wrong(vdu):
     wanted, wrong = reader.read(vdu)
     assert not wrong
-    assert not wanted.times
+    assert not wanted.hints
 
 
 def test_the_same_said_twice_is_taken_once():
@@ -76,7 +78,7 @@ def test_the_same_said_twice_is_taken_once():
         **legacy()['capabilities'], **requirements(AS_TEXT)['capabilities']}}
     wanted, wrong = reader.read(vdu)
     assert not wrong
-    assert wanted.times == TIMES
+    assert wanted.hints == TIMES
 
 
 def test_a_contradiction_is_refused_with_both_places():
@@ -138,7 +140,7 @@ def test_half_a_reservation_is_refused():
 def test_half_a_reservation_is_taken_over_a_flavor():
     vdu = {**legacy({RUNTIME: 60000}), 'properties': {'flavor': 'rt1'}}
     wanted = reader.read_valid(vdu)
-    assert wanted.times == {RUNTIME: 60000}
+    assert wanted.hints == {RUNTIME: 60000}
     assert wanted.flavor == 'rt1'
 
 
@@ -241,3 +243,32 @@ def test_anything_is_read_or_refused(vdu):
         wanted, wrong = reader.read(vdu)
         assert isinstance(wanted, request.VduRequest)
         assert all(each.sentence for each in wrong)
+
+
+@pytest.mark.parametrize('make', [legacy, requirements, lambda content: capability('x', content),
+                                  lambda content: extra_specs(json.dumps(
+                                      {f'hw:{name}': value for name, value in content.items()}))])
+def test_a_criticality_is_found_beside_the_times(make):
+    wanted = reader.read_valid(make({**AS_TEXT, CRITICALITY: 'C'}))
+    assert wanted.hints == {**TIMES, CRITICALITY: 'C'}
+
+
+def test_a_criticality_may_be_an_input_or_stand_over_a_flavor():
+    vdu = {**legacy({CRITICALITY: {'get_input': 'letter'}}), 'properties': {'flavor': 'rt1'}}
+    assert reader.read_valid(vdu).hints == {CRITICALITY: values.Input('letter')}
+
+
+@pytest.mark.parametrize('value', ['D', 'c', 1, ['A', 'B'], ['A'], {'get_property': 'x'}, None])
+def test_what_is_no_criticality_is_refused_where_it_stands(value):
+    path, sentence = refused(legacy({**TIMES, CRITICALITY: value}))
+    assert path.endswith(f"cpu_allocation.'{CRITICALITY}'")
+    assert 'give one of A, B, C' in sentence
+
+
+def test_a_criticality_of_nothing_is_refused():
+    assert f'{CRITICALITY} is given, but {RUNTIME} is not' in refused(
+        legacy({CRITICALITY: 'A'}))[1]
+
+
+def test_a_mistyped_criticality_is_told_the_right_name():
+    assert f'write {CRITICALITY}' in refused(legacy({**TIMES, 'cpu.rt_criticalty': 'A'}))[1]

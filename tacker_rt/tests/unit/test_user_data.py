@@ -110,6 +110,21 @@ def test_an_input_of_the_request_overrides_its_default(tmp_path):
     assert hints_in(fields, 'VDU_RT')['cpu.rt_runtime_us'] == 50000
 
 
+def test_a_criticality_reaches_the_server_and_may_be_an_input(tmp_path):
+    def add(topology):
+        given = topology['node_templates']['VDU_RT']['capabilities']['virtual_compute'][
+            'properties']['requested_additional_capabilities']['real_time']
+        given['target_performance_parameters']['cpu.rt_criticality'] = {'get_input': 'letter'}
+        topology['inputs']['letter'] = {'type': 'string', 'default': 'A'}
+    csar_dir = package('default', tmp_path, add)
+    for params, letter in (({}, 'A'), ({'letter': 'B'}, 'B')):
+        fields = instantiate('default', csar_dir, **params)
+        assert hints_in(fields, 'VDU_RT')['cpu.rt_criticality'] == letter
+    with pytest.raises(reservation.InvalidReservationError,
+                       match="letter is 'D': give one of A, B, C"):
+        instantiate('default', csar_dir, letter='D')
+
+
 def test_an_input_outside_the_limits_is_refused(tmp_path):
     with pytest.raises(reservation.InvalidReservationError,
                        match='runtime of 200000 µs is longer'):

@@ -128,7 +128,8 @@ def _flavor(source: random.Random, number: int, template: str) -> str | None:
         # The last ones are none of ours.
         specs['hw:cpu.rt_criticality'] = source.choice(('A', 'B', 'C', 'a', 'AB', 'C\n', ''))
     # What a server that is being moved has been, or is to be.
-    other = {'hw:cpu.rt_runtime_us': '77', 'hw:cpu.rt_period_us': '777', 'hw:cpu.rt_criticality': 'C'}
+    other = {'hw:cpu.rt_runtime_us': '77', 'hw:cpu.rt_period_us': '777',
+             'hw:cpu.rt_criticality': 'C'}
     document = template.replace('"OLD"', json.dumps(other))
     return document.replace('"CUR"', json.dumps(specs))
 
