@@ -39,10 +39,13 @@ class Client:
     def get(self, path: str, **query: object) -> Json:
         """Return an answer.
 
+        The newest version is asked for unless the user has named one.
+
         :param query: parameters; those that are None are left out
         """
         return self._ask('GET', path, params={
-            name: value for name, value in query.items() if value is not None})
+            name: value for name, value in query.items() if value is not None},
+            microversion=self._named or 'latest')
 
     def pages(self, path: str, what: str, **query: object) -> Iterator[Json]:
         """Yield all entries of a list, page by page.

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 from urllib import parse
 
+from osc_lib.cli import format_columns
 from osc_lib.command import command
 
 from nova_rt.osc import client
@@ -48,6 +49,7 @@ class Show(command.ShowOne):
             f'/hosts/{parse.quote(parsed_args.host, safe="")}')
         told = dict(zip(_COLUMNS, _row(host), strict=True))
         told['placement_policy'] = host['placement_policy']
+        told['criticalities'] = format_columns.ListColumn(host.get('criticalities', ()))
         told['pcpus'] = columns.Bars(host)
         return tuple(told), tuple(told.values())
 

@@ -12,6 +12,7 @@ from nova.scheduler import filters
 from nova.tests.functional.api import client
 import pytest
 
+from nova_rt import criticality
 from nova_rt import shortfalls
 from nova_rt.explain import collect
 from nova_rt.explain import quotas
@@ -106,6 +107,14 @@ class TestReservations(WhyCase):
         self.refused({''}, '3 distinct pCPUs are needed', self.flavor(10, 3))
         self.start('host1', (0,) * 4)
         self.refused('', 'The host offers no CPU reservations.')
+
+    def test_the_criticality(self):
+        CONF.set_override('criticalities', ['A', 'B'], group='rt')
+        self.addCleanup(CONF.clear_override, 'criticalities', group='rt')
+        self.start('host1')
+        critical = self.flavor(**{criticality.EXTRA_SPEC: 'C'})
+        self.refused('criticality', 'takes servers of criticality A and B only', critical)
+        self.fits(critical, hints={criticality.NAME: 'B'})
 
     def test_one_of_many(self):
         flavor = self.flavor(60, 2)

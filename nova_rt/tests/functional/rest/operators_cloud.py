@@ -10,6 +10,7 @@ from nova.tests.functional.api import client
 from oslo_serialization import jsonutils
 import webob
 
+from nova_rt import criticality
 from nova_rt.rest import routes
 from nova_rt.rest import schemas
 from nova_rt.testing import cloud
@@ -20,7 +21,7 @@ OTHER_PROJECT = 'a0000000-0000-4000-8000-000000000001'
 class OperatorsCloud(cloud.CloudTestCase):
     """Two hosts of four pCPUs.
 
-    web (30% on each of two vCPUs) and db (40%, by a hint) are on host1; batch, of
+    web (30% on each of two vCPUs) and db (40%, by a hint, criticality B) are on host1; batch, of
     another project, is on host2 with 50% on one; large finds no room anywhere.
     """
 
@@ -33,7 +34,7 @@ class OperatorsCloud(cloud.CloudTestCase):
         self.flavor = self.make_flavor(30, 2)
         self.web = self.boot(self.flavor, name='web', az='nova:host1')
         self.db = self.boot(self.flavor, name='db', az='nova:host1',
-                            hints={'cpu.rt_runtime_us': '40000'})
+                            hints={'cpu.rt_runtime_us': '40000', criticality.NAME: 'B'})
         other = client.TestOpenStackClient(
             'admin', self.api_fixture.base_url, project_id=OTHER_PROJECT,
             roles=['reader', 'member', 'admin'])
