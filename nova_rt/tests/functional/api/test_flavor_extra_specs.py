@@ -3,7 +3,7 @@
 
 from nova.api.validation.extra_specs import validators
 
-from nova_rt import reservation
+from nova_rt import spelling
 from nova_rt.testing import cases
 from nova_rt.testing.cases import PERIOD
 from nova_rt.testing.cases import RUNTIME
@@ -120,7 +120,7 @@ class FlavorExtraSpecsTest(cases.ApiTestCase):
 
     def test_no_name_that_nova_knows_is_taken_for_one_of_ours(self):
         others = [name for name in validators.VALIDATORS
-                  if name not in reservation.EXTRA_SPECS]
+                  if name not in spelling.EXTRA_SPECS]
         self.assertIn('hw:cpu_policy', others)
         flavor = cases.make_flavor({RUNTIME: 'wrong since long ago'})
         for name in others:
