@@ -87,8 +87,9 @@ static void guard(const struct options *options, int program, int answer)
 	close(answer);
 	leave_files();
 	leave_real_time();
-	while (!ended_until(program, nova_rt_job_check(job)))
-		;
+	do
+		job_bury(job);
+	while (!ended_until(program, nova_rt_job_check(job)));
 	nova_rt_job_close(job);
 	_exit(0);
 }

@@ -94,14 +94,31 @@ void job_offer(struct nova_rt_job *job)
 	atomic_store(&job->file.record->pid, 0);
 }
 
-int job_claim(struct nova_rt_job *job)
+static bool is_alive(uint32_t pid)
 {
-	uint32_t own = (uint32_t)getpid();
-	uint32_t pid = atomic_load(&job->file.record->pid);
+	return kill((pid_t)pid, 0) == 0 || errno != ESRCH;
+}
 
-	if (pid != 0 && pid != own && (kill((pid_t)pid, 0) == 0 || errno != ESRCH))
-		return 0;
-	return atomic_compare_exchange_strong(&job->file.record->pid, &pid, own);
+bool job_claim(struct nova_rt_job *job)
+{
+	struct record *record = job->file.record;
+	uint32_t own = (uint32_t)getpid(), pid = atomic_load(&record->pid);
+
+	if ((pid != 0 && pid != own && is_alive(pid)) ||
+	    !atomic_compare_exchange_strong(&record->pid, &pid, own))
+		return false;
+	atomic_store(&record->began_ns, 0);
+	return true;
+}
+
+void job_bury(struct nova_rt_job *job)
+{
+	struct record *record = job->file.record;
+	uint32_t pid = atomic_load(&record->pid);
+
+	if (pid != 0 && !is_alive(pid) &&
+	    atomic_compare_exchange_strong(&record->pid, &pid, 0))
+		atomic_store(&record->began_ns, 0);
 }
 
 static bool is_reported(const struct nova_rt_job *job)

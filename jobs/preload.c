@@ -24,6 +24,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define SCHED_DEADLINE 6
+#define RESET_ON_FORK 0x40000000
 #define TIMERS 1024
 
 static struct {
@@ -89,6 +90,12 @@ __attribute__((constructor)) static void start(void)
 		sigaction(SIGXCPU, &action, NULL);
 }
 
+/* What has begun does not hang when the program ends. */
+__attribute__((destructor)) static void end(void)
+{
+	nova_rt_job_close(atomic_exchange(&job, NULL));
+}
+
 /* Only now, so that a program may close all its files and become a daemon before. */
 static void claim(void)
 {
@@ -119,14 +126,15 @@ static bool reports(void)
 	return role == REPORTS;
 }
 
-/* A point in time of any clock as one of CLOCK_MONOTONIC. */
+/* A point in time of any clock as one of CLOCK_MONOTONIC, not a later one. */
 static uint64_t monotonic(clockid_t clock, const struct timespec *time)
 {
+	uint64_t earlier = monotonic_ns();
 	struct timespec now;
 
 	if (clock == CLOCK_MONOTONIC || clock_gettime(clock, &now) != 0)
 		return to_ns(time);
-	return monotonic_ns() + to_ns(time) - to_ns(&now);
+	return earlier + to_ns(time) - to_ns(&now);
 }
 
 /* The next job is announced before the wait: its thread may be woken too late. */
@@ -140,11 +148,17 @@ EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *re
 	return next.clock_nanosleep(clock, flags, request, remain);
 }
 
+/* Others yield to each other, not until their next period. */
+static bool has_periods(void)
+{
+	return (sched_getscheduler(0) & ~RESET_ON_FORK) == SCHED_DEADLINE;
+}
+
 EXPORT int sched_yield(void)
 {
 	int result;
 
-	if (sched_getscheduler(0) != SCHED_DEADLINE || !reports())
+	if (!has_periods() || !reports())
 		return next.sched_yield();
 	nova_rt_job_end(job);
 	result = next.sched_yield();
@@ -163,27 +177,33 @@ EXPORT int timerfd_create(int clock, int flags)
 
 static bool is_periodic_timer(int fd, struct itimerspec *setting)
 {
-	return fd >= 0 && fd < TIMERS && atomic_load(&timers[fd]) &&
-	       timerfd_gettime(fd, setting) == 0 && to_ns(&setting->it_interval) != 0;
+	return timerfd_gettime(fd, setting) == 0 && to_ns(&setting->it_interval) != 0;
 }
 
-/* When the next job is released, or, if that is past, when it was. */
-static uint64_t release_of(int fd, const struct itimerspec *setting)
+/* When the next job is released, or, if that is past, when it was; not later. */
+static bool release_of(int fd, uint64_t *release)
 {
 	struct pollfd file = { .fd = fd, .events = POLLIN };
-	uint64_t coming = monotonic_ns() + to_ns(&setting->it_value);
+	uint64_t earlier = monotonic_ns();
+	struct itimerspec setting;
 
-	return poll(&file, 1, 0) == 1 ? coming - to_ns(&setting->it_interval) : coming;
+	if (!is_periodic_timer(fd, &setting))
+		return false;
+	*release = earlier + to_ns(&setting.it_value);
+	if (poll(&file, 1, 0) == 1)
+		*release -= to_ns(&setting.it_interval);
+	return true;
 }
 
 EXPORT ssize_t read(int fd, void *buffer, size_t size)
 {
-	struct itimerspec setting;
 	int error = errno;
+	uint64_t release;
 
-	if (is_periodic_timer(fd, &setting) && reports()) {
+	if (fd >= 0 && fd < TIMERS && atomic_load(&timers[fd]) &&
+	    release_of(fd, &release) && reports()) {
 		nova_rt_job_end(job);
-		nova_rt_job_begin(job, release_of(fd, &setting));
+		nova_rt_job_begin(job, release);
 	}
 	errno = error;
 	return next.read(fd, buffer, size);
