@@ -127,15 +127,12 @@ class Folder:
         """Yield what is in the folder, by name: records, and what pretends to be one."""
         if self._fd is None or not self.is_there:
             return
-        with os.scandir(self._fd) as entries:
-            names = [entry.name for entry in itertools.islice(entries, MOST)]
-        for name in names:
-            try:
+        for name in _names(self._fd):
+            # Gone, or nothing that may be opened.
+            with contextlib.suppress(OSError):
                 data = _read(self._fd, name)
-            except OSError:
-                continue  # Gone, or nothing that may be opened.
-            if data is not None:
-                yield name, data
+                if data is not None:
+                    yield name, data
 
     def close(self) -> None:
         """Let go of it."""
@@ -151,6 +148,13 @@ def _closing(fd: int) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+def _names(folder: int) -> list[str]:
+    """Return the first names in a folder; none if it cannot be read at present."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        return [entry.name for entry in itertools.islice(entries, MOST)]
+    return []
 
 
 def _read(folder: int, name: str) -> bytes | None:

@@ -62,7 +62,11 @@ class ContainerSource:
         self._inotify = inotify
         self._epoll = epoll
         self.fd = self._process.fd
-        epoll.register(self.fd, select.EPOLLIN)
+        try:
+            epoll.register(self.fd, select.EPOLLIN)
+        except OSError:
+            self._process.close()
+            raise
         self.refresh()
 
     def arm(self) -> int | None:

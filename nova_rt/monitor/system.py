@@ -118,9 +118,9 @@ class Timer:
         self.fd = _checked(_libc.timerfd_create(
             1, os.O_NONBLOCK | os.O_CLOEXEC))  # CLOCK_MONOTONIC
 
-    def set(self, at_ns: int) -> None:
-        """Set another point in time; it can be read no more until then."""
-        seconds, ns = divmod(max(at_ns, 1), _NS_PER_S)
+    def set(self, at_ns: int | None) -> None:
+        """Set another point in time, None for never; it can be read no more until then."""
+        seconds, ns = divmod(0 if at_ns is None else max(at_ns, 1), _NS_PER_S)
         _checked(_libc.timerfd_settime(
             self.fd, _ABSOLUTE,
             ctypes.byref(_Itimerspec(value=_Timespec(seconds, ns))), None))

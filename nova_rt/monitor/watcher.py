@@ -38,7 +38,8 @@ class Watcher:
         self._epoll.register(self._inotify.fd, select.EPOLLIN)
         self._epoll.register(self._timer.fd, select.EPOLLIN)
         self._servers: dict[str, watched.Watched] = {}
-        self._by_watch: dict[int, str] = {}
+        # Containers may have the same folder.
+        self._by_watch: dict[int, set[str]] = {}
         self._by_file: dict[int, str] = {}
         # When servers are due, the first one first; some entries are outdated.
         self._due: list[tuple[int, str]] = []
@@ -123,14 +124,17 @@ class Watcher:
         one.armed = True
         one.watch = one.source.arm()
         if one.watch is not None:
-            self._by_watch[one.watch] = server
+            self._by_watch.setdefault(one.watch, set()).add(server)
 
     def _disarm(self, server: str) -> None:
         one = self._servers[server]
         one.armed = False
         if one.watch is not None:
-            del self._by_watch[one.watch]
-            self._inotify.forget(one.watch)
+            others = self._by_watch[one.watch]
+            others.discard(server)
+            if not others:
+                del self._by_watch[one.watch]
+                self._inotify.forget(one.watch)
         one.watch = None
 
     def _woken(self) -> set[str]:
@@ -149,7 +153,7 @@ class Watcher:
         happened = self._inotify.happened()
         if happened is None:
             return set(self._servers)
-        return {self._by_watch[number] for number in happened & self._by_watch.keys()}
+        return {server for number in happened for server in self._by_watch.get(number, ())}
 
     def _take_due(self) -> set[str]:
         """Return the servers that have rested or told nothing for long, armed."""
@@ -176,5 +180,4 @@ class Watcher:
             else:
                 one.wait(spent_ns, len(self._servers))
             heapq.heappush(self._due, (one.due_ns, server))
-        if self._due:
-            self._timer.set(self._due[0][0])
+        self._timer.set(self._due[0][0] if self._due else None)
