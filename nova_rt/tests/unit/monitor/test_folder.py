@@ -4,12 +4,15 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
 from nova_rt.monitor import folder as monitor_folder
 from nova_rt.tests.unit.monitor import examples
+
+PATIENCE_S = 30
 
 
 @pytest.fixture
@@ -127,7 +130,7 @@ sys.stdin.read()
 @pytest.fixture
 def silent(container):
     """Return a function that mounts one in the container."""
-    started = []
+    started, timers = [], []
 
     def at(path, mode='40000'):
         process = subprocess.Popen(
@@ -137,18 +140,24 @@ def silent(container):
         started.append(process)
         if process.stdout.readline() != 'mounted\n':
             pytest.skip(f'No FUSE here: {process.stderr.read().strip()}')
+        # Whoever waits for it would wait for ever.
+        timer = threading.Timer(PATIENCE_S, process.kill)
+        timer.start()
+        timers.append(timer)
+        return process
     yield at
-    for process in started:
-        # Whoever waits for it gets an error then.
+    for process, timer in zip(started, timers, strict=False):
+        timer.cancel()
         process.kill()
         process.communicate()
 
 
 @pytest.mark.parametrize('path', ['run', 'run/nova-rt', 'run/nova-rt/jobs'])
 def test_a_file_system_that_never_answers_is_not_asked(container, record, found, silent, path):
-    silent(f'/{path}')
+    process = silent(f'/{path}')
     asks = subprocess.Popen(('stat', container.root / path / 'x'), stderr=subprocess.DEVNULL)
     assert found() == []
+    assert process.poll() is None
     # It does not answer anybody.
     time.sleep(0.2)
     assert asks.poll() is None
@@ -157,8 +166,9 @@ def test_a_file_system_that_never_answers_is_not_asked(container, record, found,
 
 def test_a_file_of_one_that_never_answers_is_not_opened(container, record, found, silent):
     container.run('echo > /run/nova-rt/jobs/other')
-    silent('/run/nova-rt/jobs/control', '100000')
+    process = silent('/run/nova-rt/jobs/control', '100000')
     assert found() == ['other']
+    assert process.poll() is None
 
 
 def test_a_process_that_has_ended_is_no_container(container):
