@@ -2,6 +2,7 @@
 """A container's tenant may put anything where its records are looked for."""
 
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -65,7 +66,8 @@ def test_no_file_but_a_regular_one_of_the_folder_is_opened(container, record, fo
     (container.jobs / 'outside').symlink_to('/etc/passwd')
     os.mkfifo(container.jobs / 'pipe')
     (container.jobs / 'folder').mkdir()
-    os.mknod(container.jobs / 'device', 0o600 | 0o020000, os.makedev(1, 9))
+    # One that would be read as zeros.
+    os.mknod(container.jobs / 'device', 0o600 | stat.S_IFCHR, os.makedev(1, 5))
     container.run('touch /run/nova-rt/jobs/mounted; '
                   'mount --bind /etc/hostname /run/nova-rt/jobs/mounted')
     assert found() == ['control']
