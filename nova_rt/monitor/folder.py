@@ -12,7 +12,6 @@ from collections.abc import Iterator
 import contextlib
 import itertools
 import os
-import re
 import stat
 
 from nova_rt.monitor import record
@@ -54,21 +53,19 @@ class Process:
         """
         return os.open('root', os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._proc)
 
-    def type_of_mount(self, fd: int) -> str | None:
-        """Return the type of the file system that a file is on, as far as it sees that.
+    def type_of(self, mount: int) -> str | None:
+        """Return the type of the file system of a mount that it sees.
 
         fstatfs(2) would ask the file system.
 
         :raises OSError: if it has ended
         """
-        with open(f'/proc/self/fdinfo/{fd}') as file:
-            number = re.search(r'^mnt_id:\s*(\d+)$', file.read(), re.MULTILINE)
         mounts = os.open('mountinfo', os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
         with open(mounts, 'rb') as file:
-            text = file.read(_MOUNTS_SIZE).decode(errors='replace')
-        found = number and re.search(
-            rf'^{number[1]} \d+ [^\n]* - (\S+) [^\n]*$', text, re.MULTILINE)
-        return found[1] if found else None
+            for line in file.read(_MOUNTS_SIZE).splitlines():
+                if line.startswith(b'%d ' % mount):
+                    return line.partition(b' - ')[2].split(b' ')[0].decode()
+        return None
 
     def close(self) -> None:
         """Close its files."""
@@ -87,28 +84,34 @@ class Folder:
     def __init__(self, process: Process) -> None:
         self._process = process
         self._fd: int | None = None
+        self._mount: int | None = None
         self.is_there = False
 
     def find(self) -> None:
         """Look again where it is, as the container may have made or moved it."""
-        self.close()
         with contextlib.suppress(OSError), _closing(self._process.root()) as root:
             for path in (JOBS, *_ABOVE):
-                if self._open(root, path):
-                    self.is_there = path == JOBS
+                with contextlib.suppress(FileNotFoundError), _closing(_seen(root, path)) as seen:
+                    self._take(seen)
+                    self.is_there = path == JOBS and self._fd is not None
                     return
+        self.close()
 
-    def _open(self, root: int, path: str) -> bool:
-        """Open a folder if there is one; return whether it is to be searched above it."""
-        try:
-            seen = system.open_below(root, path, os.O_PATH | os.O_DIRECTORY, _IN_CONTAINER)
-        except OSError:
-            return False
-        with _closing(seen):
-            if self._process.type_of_mount(seen) == 'tmpfs':
-                self._fd = os.open(f'/proc/self/fd/{seen}',
-                                   os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        return True
+    def _take(self, seen: int) -> None:
+        """Hold a folder open if it is on a tmpfs.
+
+        :raises OSError: if that is not possible
+        """
+        mount = _mount_of(seen)
+        # While a folder is held open, its mount keeps its number, and may be asked.
+        if self._fd is not None and mount == self._mount and os.path.samestat(
+                os.fstat(seen), os.fstat(self._fd)):
+            return
+        self.close()
+        if self._process.type_of(mount) == 'tmpfs':
+            self._fd = os.open(f'/proc/self/fd/{seen}',
+                               os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self._mount = mount
 
     def watch(self, inotify: system.Inotify) -> int | None:
         """Wait for one report, or for the folder to appear; return the watch's number.
@@ -138,7 +141,7 @@ class Folder:
         """Let go of it."""
         if self._fd is not None:
             os.close(self._fd)
-        self._fd = None
+        self._fd = self._mount = None
         self.is_there = False
 
 
@@ -148,6 +151,26 @@ def _closing(fd: int) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+def _seen(root: int, path: str) -> int:
+    """Open a folder of a container, without asking its file system anything.
+
+    :raises FileNotFoundError: if it has none, or the path is none that is followed
+    """
+    try:
+        return system.open_below(root, path, os.O_PATH | os.O_DIRECTORY, _IN_CONTAINER)
+    except OSError as exc:
+        raise FileNotFoundError(exc.errno, exc.strerror, path) from None
+
+
+def _mount_of(fd: int) -> int:
+    """Return the number of the mount that a file is on."""
+    with open(f'/proc/self/fdinfo/{fd}') as file:
+        for line in file:
+            if line.startswith('mnt_id:'):
+                return int(line.partition(':')[2])
+    raise FileNotFoundError('The kernel does not tell the mount of a file.')
 
 
 def _names(folder: int) -> list[str]:

@@ -4,8 +4,8 @@
 # Of a CPU: for one server, and for all together, in the long run.
 ONE = 0.01
 ALL = 0.1
-# CPU time, some 100 looks, that a server may take at once after it was quiet.
-BURST_NS = 10_000_000
+# CPU time, some 50 looks, that a server may take at once after it was quiet.
+BURST_NS = 5_000_000
 # Two misses within this time are heard as one; more than 1,000 in a second are not worth it.
 SHORTEST_NS = 1_000_000
 
