@@ -1,0 +1,468 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Misses of real processes in mount namespaces of their own."""
+
+import gc
+import os
+import pty
+import resource
+import select
+import signal
+import socket
+import subprocess
+import threading
+import time
+import tty
+
+import pytest
+
+from nova_rt.monitor import pace
+from nova_rt.monitor import watched
+from nova_rt.monitor import watcher as monitor_watcher
+from nova_rt.testing import jobs
+from nova_rt.tests.unit.monitor import examples
+
+LATE = 1
+
+
+def miss(job):
+    job.begin(LATE)
+    job.end()
+
+
+def test_a_miss_is_heard(watcher, hear, container, application):
+    job = application(container)
+    watcher.add_container('server', container.pid)
+    miss(job)
+    news, = hear()
+    assert (news.server, news.record.name, news.misses) == ('server', 'control', 1)
+    assert news.record.deadline_ns == 1000 * jobs.MS
+    assert news.record.missed_response_ns > news.record.deadline_ns
+    assert 0 <= news.delay_ns <= news.heard_ns - news.record.missed_began_ns
+
+
+def test_misses_before_it_was_added_are_known(watcher, quiet, container, application):
+    miss(application(container))
+    watcher.add_container('server', container.pid)
+    assert quiet(0.1) == []
+    found, = watcher.records()['server']
+    assert found.misses == 1
+
+
+def test_a_job_in_time_wakes_nobody(watcher, quiet, container, application):
+    job = application(container)
+    watcher.add_container('server', container.pid)
+    for _ in range(1000):
+        job.begin()
+        job.end()
+    assert quiet(0.1) == []
+
+
+def test_all_misses_are_counted_however_fast_they_come(watcher, hear, container, application):
+    job = application(container)
+    watcher.add_container('server', container.pid)
+    for _ in range(5000):
+        miss(job)
+    news = hear()
+    while sum(new.misses for new in news) < 5000:
+        news += hear()
+    assert news[-1].record.consecutive == 5000
+    assert len(news) < 5000
+
+
+def test_a_job_that_hangs_is_heard_when_its_guard_reports(
+        watcher, hear, container, application):
+    job = application(container)
+    watcher.add_container('server', container.pid)
+    job.begin(LATE)
+    job.check()
+    news, = hear()
+    assert news.overdue_ns > 0
+    assert news.misses == 0
+    job.end()
+    assert hear()[0].misses == 1
+
+
+def test_a_job_that_hangs_and_that_nobody_guards_is_heard_some_time_later(
+        watcher, hear, container, application, monkeypatch):
+    monkeypatch.setattr(watched, 'SLOW_NS', 50 * jobs.MS)
+    job = application(container)
+    watcher.add_container('server', container.pid)
+    job.begin(LATE)
+    news, = hear()
+    assert news.overdue_ns > 0
+
+
+def test_overruns_are_heard(watcher, hear, container, application):
+    job = application(container)
+    watcher.add_container('server', container.pid)
+    job.overrun()
+    assert hear()[0].overruns == 1
+
+
+def test_a_folder_that_appears_later_is_heard(watcher, hear, container, application):
+    watcher.add_container('server', container.pid)
+    assert watcher.records() == {'server': []}
+    miss(application(container))
+    assert hear()[0].misses == 1
+
+
+def test_a_folder_that_is_mounted_later_is_found(
+        watcher, hear, container, application, monkeypatch):
+    monkeypatch.setattr(watched, 'SLOW_NS', 50 * jobs.MS)
+    container.make_folder()
+    watcher.add_container('server', container.pid)
+    container.run('mount -t tmpfs tmpfs /run/nova-rt/jobs')
+    miss(application(container))
+    assert hear()[0].misses == 1
+
+
+def test_servers_are_told_apart(watcher, hear, new_container, application):
+    for name in ('first', 'second'):
+        container = new_container()
+        watcher.add_container(name, container.pid)
+        miss(application(container))
+    assert {news.server for news in hear(2)} == {'first', 'second'}
+
+
+def test_two_with_the_same_folder_are_both_heard(watcher, hear, container, application):
+    job = application(container)
+    watcher.add_container('first', container.pid)
+    watcher.add_container('second', container.pid)
+    miss(job)
+    assert {news.server for news in hear(2)} == {'first', 'second'}
+    watcher.remove('first')
+    miss(job)
+    assert [news.server for news in hear()] == ['second']
+
+
+def test_one_that_is_removed_is_not_heard(watcher, quiet, container, application):
+    job = application(container)
+    watcher.add_container('server', container.pid)
+    watcher.remove('server')
+    watcher.remove('server')
+    miss(job)
+    assert quiet(0.1) == []
+    assert watcher.records() == {}
+
+
+def test_one_that_is_added_again_is_heard_once(watcher, hear, quiet, container, application):
+    job = application(container)
+    for _ in range(3):
+        watcher.add_container('server', container.pid)
+    miss(job)
+    assert len(hear()) == 1
+    assert quiet(0.1) == []
+
+
+def test_a_container_that_ends_is_removed_and_keeps_nothing_open(
+        watcher, quiet, container, application):
+    application(container)
+    before = set(os.listdir('/proc/self/fd'))
+    watcher.add_container('server', container.pid)
+    container.end()
+    quiet(0.1)
+    assert watcher.records() == {}
+    assert set(os.listdir('/proc/self/fd')) <= before
+
+
+def test_the_last_misses_of_a_container_that_ends_are_heard(
+        watcher, container, application):
+    job = application(container)
+    watcher.add_container('server', container.pid)
+    miss(job)
+    container.end()
+    assert [news.misses for news in watcher.look()] == [1]
+
+
+def test_without_servers_nothing_wakes(watcher, quiet, container, monkeypatch):
+    monkeypatch.setattr(watched, 'SLOW_NS', 20 * jobs.MS)
+    watcher.add_container('server', container.pid)
+    watcher.remove('server')
+    quiet(0.1)
+    assert select.select([watcher], [], [], 0.1)[0] == []
+
+
+def test_a_container_that_has_ended_is_refused(watcher, container):
+    container.end()
+    with pytest.raises(ProcessLookupError):
+        watcher.add_container('server', container.pid)
+    assert watcher.records() == {}
+
+
+def test_a_restart_of_the_application_loses_no_miss(watcher, hear, container, application):
+    job = application(container)
+    watcher.add_container('server', container.pid)
+    miss(job)
+    job.close()
+    miss(application(container))
+    news = hear()
+    while sum(new.misses for new in news) < 2:
+        news += hear()
+    assert news[-1].record.misses == 2
+
+
+def test_a_writer_that_was_killed_while_it_wrote_is_heard_again_after_its_restart(
+        watcher, hear, quiet, container, application):
+    job = application(container)
+    watcher.add_container('server', container.pid)
+    miss(job)
+    hear()
+    job.close()
+    with open(container.jobs / 'control', 'r+b') as file:
+        file.seek(8)
+        file.write((7).to_bytes(8, 'little'))
+    assert quiet(0.1) == []
+    miss(application(container))
+    assert hear()[0].misses == 1
+
+
+def test_nonsense_is_ignored_and_said_once(
+        watcher, hear, quiet, container, application, caplog):
+    job = application(container)
+    watcher.add_container('server', container.pid)
+    caplog.set_level('DEBUG')
+    for number in range(20):
+        (container.jobs / f'bad{number}').write_bytes(os.urandom(192))
+        (container.jobs / f'other{number}').write_bytes(examples.pack(name=b'control'))
+        quiet(0.01)
+    said = [line for line in caplog.messages if 'nonsense' in line]
+    assert len(said) == 1
+    assert said[0].startswith('The server server tells nonsense of its jobs')
+    for number in range(20):
+        (container.jobs / f'bad{number}').unlink()
+        (container.jobs / f'other{number}').unlink()
+    miss(job)
+    assert hear()[0].misses == 1
+
+
+def test_a_record_under_the_name_of_another_counts_for_none(watcher, quiet, container):
+    container.make_folder()
+    watcher.add_container('server', container.pid)
+    (container.jobs / 'other').write_bytes(examples.missed(name=b'control'))
+    assert quiet(0.1) == []
+
+
+def test_it_may_be_written_in_any_language(watcher, hear, container):
+    container.make_folder()
+    watcher.add_container('server', container.pid)
+    (container.jobs / '.new').write_bytes(examples.missed(name=b'control'))
+    (container.jobs / '.new').rename(container.jobs / 'control')
+    assert hear()[0].record.name == 'control'
+
+
+FLOOD = '''
+i=0; cd /run/nova-rt/jobs
+while :; do echo > a; echo > b; done
+'''
+
+
+def test_a_flood_of_reports_costs_no_more_than_a_share(watcher, quiet, container, application):
+    """The bound is of CPU time, which a slow machine does not lengthen."""
+    job = application(container)
+    watcher.add_container('server', container.pid)
+    floods = [subprocess.Popen(('nsenter', '--target', str(container.pid), '--mount',
+                                'sh', '-c', FLOOD)) for _ in range(2)]
+    stop = threading.Event()
+
+    def hammer():
+        while not stop.is_set():
+            miss(job)
+    thread = threading.Thread(target=hammer)
+    thread.start()
+    gc.collect()
+    quiet(2)  # The burst.
+    began, cpu = time.monotonic(), time.thread_time()
+    news = quiet(3)
+    took, spent = time.monotonic() - began, time.thread_time() - cpu
+    stop.set()
+    thread.join()
+    for flood in floods:
+        flood.kill()
+        flood.wait()
+    assert news
+    # Waiting for the file costs as well, as the burst may.
+    assert spent / took < 2 * pace.ONE + pace.BURST_NS / 1e9 / took
+
+
+def test_a_flood_of_one_delays_no_other(watcher, hear, new_container, application):
+    loud, calm = new_container(), new_container()
+    flooding = application(loud)
+    job = application(calm)
+    watcher.add_container('loud', loud.pid)
+    watcher.add_container('calm', calm.pid)
+    for _ in range(20_000):
+        miss(flooding)
+    # More than its queue holds, if the kernel went on to fill it.
+    miss(job)
+    assert {news.server for news in hear(2)} == {'loud', 'calm'}
+
+
+def test_lost_events_are_made_up_for(watcher, hear, container, application, monkeypatch):
+    job = application(container)
+    watcher.add_container('server', container.pid)
+    monkeypatch.setattr(watcher._inotify, 'happened', lambda: None)
+    miss(job)
+    assert hear()[0].misses == 1
+
+
+def test_it_may_be_changed_while_it_is_looked_at(watcher, new_container, application):
+    containers = [new_container() for _ in range(4)]
+    activities = [application(container) for container in containers]
+    stop = threading.Event()
+
+    def change():
+        while not stop.is_set():
+            for number, container in enumerate(containers):
+                watcher.add_container(f'server{number}', container.pid)
+                watcher.remove(f'server{number}')
+    thread = threading.Thread(target=change)
+    thread.start()
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        for job in activities:
+            miss(job)
+        watcher.look()
+    stop.set()
+    thread.join()
+    assert watcher.records() == {}
+
+
+def test_as_many_servers_as_files_may_be_open_and_then_a_sentence(watcher, container):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+
+    def add_all():
+        for number in range(64):
+            watcher.add_container(f'server{number}', container.pid)
+    try:
+        with pytest.raises(OSError, match='Too many open files'):
+            add_all()
+        added = len(watcher.records())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    watcher.add_container('server', container.pid)
+    assert len(watcher.records()) == added + 1
+
+
+@pytest.fixture
+def port(watcher):
+    """Return the other end of a stream that stands in for a virtio-serial port's."""
+    host, guest = socket.socketpair()
+    watcher.add_stream('machine', host.detach())
+    yield guest
+    guest.close()
+
+
+def test_a_miss_is_heard_by_a_stream(watcher, hear, port):
+    port.send(examples.missed(1))
+    news, = hear()
+    assert (news.server, news.misses, news.delay_ns) == ('machine', 1, None)
+
+
+def test_records_may_come_in_pieces_and_with_noise_between(watcher, hear, port):
+    port.send(b'NRTJ noise')
+    first, second = examples.missed(1), examples.missed(2)
+    port.send(first[:100])
+    watcher.look()
+    port.send(first[100:] + second[:5])
+    assert hear()[0].misses == 1
+    port.send(second[5:])
+    assert hear()[0].misses == 1
+
+
+def test_a_stream_that_is_closed_is_removed(watcher, quiet, port):
+    before = set(os.listdir('/proc/self/fd'))
+    port.close()
+    quiet(0.1)
+    assert watcher.records() == {}
+    assert len(set(os.listdir('/proc/self/fd'))) == len(before) - 2
+
+
+def test_a_flood_by_a_stream_costs_no_more_than_a_share(watcher, quiet, port):
+    stop = threading.Event()
+    data = b''.join(examples.missed(number) for number in range(1, 300))
+
+    def flood():
+        port.setblocking(False)
+        while not stop.is_set():
+            try:
+                port.send(data)
+            except BlockingIOError:
+                time.sleep(0.0001)
+    thread = threading.Thread(target=flood)
+    thread.start()
+    quiet(2)
+    began, cpu = time.monotonic(), time.thread_time()
+    quiet(3)
+    took, spent = time.monotonic() - began, time.thread_time() - cpu
+    stop.set()
+    thread.join()
+    assert spent / took < 2 * pace.ONE + pace.BURST_NS / 1e9 / took
+
+
+def test_the_library_sends_to_the_port_of_a_virtual_machine(
+        watcher, hear, container, application, monkeypatch):
+    """A terminal stands in for the port."""
+    host, guest = pty.openpty()
+    tty.setraw(guest)
+    monkeypatch.setenv(jobs.PORT_VARIABLE, os.ttyname(guest))
+    watcher.add_stream('machine', host)
+    job = application(container)
+    miss(job)
+    news, = hear()
+    assert (news.server, news.record.name, news.misses) == ('machine', 'control', 1)
+    job.begin(LATE)
+    job.check()
+    assert hear()[0].overdue_ns > 0
+    os.close(guest)
+
+
+def test_what_the_port_did_not_take_is_sent_with_a_later_job(
+        watcher, hear, container, application, monkeypatch, tmp_path):
+    """A pipe without a reader stands in for a port that is in use, or not read."""
+    pipe = tmp_path / 'port'
+    os.mkfifo(pipe)
+    monkeypatch.setenv(jobs.PORT_VARIABLE, str(pipe))
+    job = application(container)
+    miss(job)
+    watcher.add_stream('machine', os.open(pipe, os.O_RDWR | os.O_NONBLOCK))
+    time.sleep(0.11)
+    job.begin()
+    job.end()
+    assert hear()[0].record.misses == 1
+
+
+def test_closing_it_closes_all_files(container):
+    before = set(os.listdir('/proc/self/fd'))
+    made = monitor_watcher.Watcher()
+    made.add_container('server', container.pid)
+    made.close()
+    assert set(os.listdir('/proc/self/fd')) == before
+
+
+def test_nova_rt_run_in_a_container_is_heard(watcher, hear, container, built):
+    watcher.add_container('server', container.pid)
+    container.run(f'{built}/bin/nova-rt-run --period 1ms --deadline 1ms --name hangs '
+                  f'sleep 0.01')
+    program = jobs.compile_program(built, jobs.SOURCES / 'tests' / 'periodic.c')
+    with subprocess.Popen(('nsenter', '--target', str(container.pid), '--mount',
+                           built / 'bin' / 'nova-rt-run', '--period', '20ms', '--',
+                           program, 'nanosleep', '5', '3')) as process:
+        news = hear()
+    assert process.returncode == 7
+    assert news[0].record.name == 'periodic'
+    assert news[0].misses or news[0].overdue_ns
+
+
+def test_a_program_that_is_stopped_is_heard(watcher, hear, container, built):
+    program = jobs.compile_program(built, jobs.SOURCES / 'tests' / 'periodic.c')
+    watcher.add_container('server', container.pid)
+    with subprocess.Popen(('nsenter', '--target', str(container.pid), '--mount',
+                           built / 'bin' / 'nova-rt-run', '--period', '20ms', '--',
+                           program, 'nanosleep', '99999')) as process:
+        while not (container.jobs / 'periodic').exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGSTOP)
+        while not any(news.overdue_ns for news in hear()):
+            pass
+        process.kill()
