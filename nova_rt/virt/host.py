@@ -5,6 +5,7 @@ import abc
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+import dataclasses
 import errno
 
 from oslo_log import log as logging
@@ -16,6 +17,8 @@ from nova_rt import shares
 from nova_rt import usage
 from nova_rt.virt import confinement
 from nova_rt.virt import container_groups
+from nova_rt.virt import lending
+from nova_rt.virt import loans
 from nova_rt.virt import user_namespaces
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import errors as cgroup_errors
@@ -70,6 +73,22 @@ class Host(abc.ABC):
     @abc.abstractmethod
     def can_move(self) -> bool:
         """Return whether the kernel lets :meth:`move` work."""
+
+    def lend(self, number: int, holding: ledger.Holding, most: int,
+             until_s: float) -> Mapping[int, int]:
+        """Let a server have what is free on its pCPUs, for a while.
+
+        It is called in when another server needs it, and ends by :meth:`reconcile` or
+        :meth:`apply`, which give the server what it holds.
+
+        :param number: libvirt's id of the server's domain
+        :param most: bandwidth in addition to its own on each pCPU, in fixed point
+        :param until_s: when it ends, by CLOCK_MONOTONIC
+        :returns: by pCPU, the bandwidth that is lent; empty if there is nothing to lend
+        :raises NovaRTError: if it cannot be lent
+        :raises ProcessLookupError: if the server has ended
+        """
+        return {}
 
     @abc.abstractmethod
     def try_out(self, holding: ledger.Holding) -> None:
@@ -133,15 +152,19 @@ class ReservationHost(Host):
     :param empty: the host's pCPUs without any reservation
     :param tops: the groups that containers are put below
     :param cpusets: the groups of the cpuset controller, None without one
+    :param book: the loans of this machine's containers
     """
 
     def __init__(self, dialect: Dialect | None, empty: shares.HostShares,
                  tops: Sequence[str] = container_groups.MACHINE_GROUPS,
-                 cpusets: tree.CgroupTree | None = None) -> None:
+                 cpusets: tree.CgroupTree | None = None,
+                 book: loans.Loans | None = None) -> None:
         self.empty = empty
         self._tops = tops
         self._dialect = dialect
         self._hierarchy = hierarchy.Hierarchy(dialect) if dialect else None
+        self._lending = lending.Lending(
+            self._hierarchy, empty, book or loans.Loans()) if self._hierarchy else None
         self._confinement = confinement.Confinement(
             dialect.tree, cpusets) if dialect else None
         self._reader = cgroup_usage.Reader(dialect) if dialect else None
@@ -161,15 +184,17 @@ class ReservationHost(Host):
         :raises ProcessLookupError: if the container has ended
         :raises UnavailableError: if this host offers no reservations
         """
-        groups, confined, group = self._running(pid)
+        groups, lent, confined, group = self._running(pid)
         wanted = self._budget(holding)
-        if not groups.holds(group, wanted):
-            groups.own(group)
-            self._admit(groups, group, wanted)
-            LOG.info('Applied %d µs every %d µs on pCPUs %s to /%s',
-                     holding.reservation.runtime_us,
-                     holding.reservation.period_us,
-                     sorted(holding.pcpus), group)
+        with lent.turn:
+            if not groups.holds(group, wanted):
+                groups.own(group)
+                self._admit(groups, lent, group, wanted)
+                LOG.info('Applied %d µs every %d µs on pCPUs %s to /%s',
+                         holding.reservation.runtime_us,
+                         holding.reservation.period_us,
+                         sorted(holding.pcpus), group)
+            lent.forget(group)
         confined.follow(group, frozenset(holding.pcpus))
 
     def move(self, pid: int, holding: ledger.Holding) -> None:
@@ -182,13 +207,15 @@ class ReservationHost(Host):
         if not self.can_move():
             raise UnavailableError(
                 'Reservations occupy every pCPU of this host: no server can be moved.')
-        groups, confined, group = self._running(pid)
+        groups, lent, confined, group = self._running(pid)
         before, after = groups.held(group), self._budget(holding)
         if before.period_us != after.period_us or not any(before.runtimes_us):
             # It has not its reservation yet: it may have rebooted itself just now.
             self.apply(pid, holding)
             return
-        self._admit(groups, group, budget.together(before, after))
+        with lent.turn:
+            self._admit(groups, lent, group, budget.together(before, after))
+            lent.forget(group)
         confined.move(group, _pcpus(before), frozenset(holding.pcpus))
         groups.apply(group, after)
         LOG.info('Moved /%s to pCPUs %s', group, sorted(holding.pcpus))
@@ -197,14 +224,24 @@ class ReservationHost(Host):
         """See base class; not where a reservation occupies every pCPU."""
         return self.empty.occupancy is shares.Occupancy.CHOSEN
 
+    def lend(self, pid: int, holding: ledger.Holding, most: int,
+             until_s: float) -> Mapping[int, int]:
+        """See base class; of what no running container has, within the cap.
+
+        :raises CgroupError: if the kernel refuses
+        :raises UnavailableError: if this host offers no reservations
+        """
+        _, lent, _, group = self._running(pid)
+        return lent.lend(group, self._budget(holding), self._existing_tops(), most, until_s)
+
     def _running(self, pid: int) -> tuple[
-            hierarchy.Hierarchy, confinement.Confinement, str]:
+            hierarchy.Hierarchy, lending.Lending, confinement.Confinement, str]:
         """Return the groups of this host, and a container's.
 
         :raises ProcessLookupError: if the container has ended
         :raises UnavailableError: if this host offers no reservations
         """
-        if self._hierarchy is None or self._confinement is None:
+        if self._hierarchy is None or self._lending is None or self._confinement is None:
             raise UnavailableError(
                 'This host offers no reservations: '
                 '[rt] hcbs_scheduler_available is false.')
@@ -213,7 +250,7 @@ class ReservationHost(Host):
             raise ProcessLookupError(
                 f'Process {pid} has no control group below '
                 f'/{" or /".join(self._tops)}: its container has ended.')
-        return self._hierarchy, self._confinement, group
+        return self._hierarchy, self._lending, self._confinement, group
 
     def try_out(self, holding: ledger.Holding) -> None:
         """See base class; containers are not migrated live, and :meth:`apply` tries."""
@@ -229,13 +266,14 @@ class ReservationHost(Host):
             user_namespaces.permit_realtime(
                 number, groups.processes(group), priority, groups.proc)
 
-    def _admit(self, groups: hierarchy.Hierarchy, group: str,
+    def _admit(self, groups: hierarchy.Hierarchy, lent: lending.Lending, group: str,
                wanted: budget.Budget) -> None:
         """Apply a budget; if there is no room, again once what ended is taken back.
 
-        The kernel counts a removed group for a moment. When the groups above can
-        be lowered, it no longer does.
+        What others have of it on loan is called in first. The kernel counts a removed
+        group for a moment. When the groups above can be lowered, it no longer does.
         """
+        lent.call_in(wanted)
         try:
             groups.apply(group, wanted)
         except cgroup_errors.KernelRefusalError as exc:
@@ -269,18 +307,24 @@ class ReservationHost(Host):
         :param running: process and holding of each; one that cannot be
             applied is logged, the others are not affected
         """
-        if self._dialect is None:
+        if self._lending is None:
             return
         for pid, holding in running:
             try:
-                self.apply(pid, holding)
+                if not self._keeps_loan(pid, holding):
+                    self.apply(pid, holding)
             except ProcessLookupError:
                 LOG.debug('The container of process %d has just ended.', pid)
             except cgroup_errors.CgroupError as exc:
                 LOG.error('A running container is without its reservation: '
                           '%s', exc)
+        self._lending.forget_ended()
         self._close_tops()
         self.take_back_all()
+
+    def _keeps_loan(self, pid: int, holding: ledger.Holding) -> bool:
+        _, lent, _, group = self._running(pid)
+        return lent.keeps(group, self._budget(holding))
 
     def _close_tops(self) -> None:
         """Keep real-time tasks from containers that have no reservation yet."""
@@ -302,12 +346,16 @@ class ReservationHost(Host):
 
         :param running: by server, a process of its container
         """
-        if self._dialect is None:
+        if self._dialect is None or self._lending is None:
             return None
         groups = {server: self.group_of(pid)
                   for server, pid in running.items()}
-        return survey.survey(self._dialect, self._tops, {
+        found = survey.survey(self._dialect, self._tops, {
             server: group for server, group in groups.items() if group})
+        # A loan is no drift.
+        return dataclasses.replace(found, containers={
+            server: self._lending.without_loan(groups[server], held)
+            for server, held in found.containers.items()})
 
     def usages(self, running: Mapping[str, tuple[int, ledger.Holding]],
                ) -> usage.ByServer:

@@ -44,6 +44,17 @@ def on_every(wanted: reservation.Reservation, count: int) -> Budget:
     return Budget(wanted.period_us, (wanted.runtime_us,) * count)
 
 
+def extended(own: Budget, extra: Sequence[int]) -> Budget:
+    """Return a budget with more bandwidth, rounded down to what the period can hold.
+
+    :param extra: by pCPU, in fixed point
+    """
+    return Budget(own.period_us, tuple(
+        bandwidth.longest_runtime(has + more, own.period_us) if more > 0 else runtime_us
+        for runtime_us, has, more in zip(
+            own.runtimes_us, own.bandwidths, extra, strict=True)))
+
+
 def together(one: Budget, other: Budget) -> Budget:
     """Return what two budgets of one period need on each pCPU: the larger of both.
 

@@ -7,8 +7,10 @@ and lowered to what their children hold from the bottom up when it has gone:
 what they keep is missing elsewhere.
 """
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
+import contextlib
 import threading
 import time
 
@@ -88,6 +90,10 @@ class Hierarchy:
             if not self._dialect.bounded(top):
                 self._dialect.write(top, self._needed(top, {}))
 
+    def exists(self, group: str) -> bool:
+        """Return whether there is such a group."""
+        return self._tree.exists(group)
+
     def holds(self, group: str, wanted: budget.Budget) -> bool:
         """Return whether a group has exactly this budget."""
         return self.held(group) == wanted
@@ -95,6 +101,19 @@ class Hierarchy:
     def held(self, group: str) -> budget.Budget:
         """Return what a group has."""
         return self._dialect.read(group)
+
+    def held_below(self, tops: Iterable[str], besides: str) -> list[int]:
+        """Return what is taken from some groups, by pCPU.
+
+        :param besides: the group of a container that is not counted
+        """
+        total = [-has for has in self._dialect.read(besides).bandwidths]
+        for top in tops:
+            for child in bounded_below(self._dialect, top):
+                with contextlib.suppress(errors.MissingControlFileError):
+                    total = [t + b for t, b in zip(
+                        total, self._dialect.read(child).bandwidths, strict=True)]
+        return total
 
     def take_back(self, group: str) -> None:
         """Lower the groups above a container that has ended.

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loans on the stand-in for the kernel, which admits and refuses as the real one does."""
+
+import errno
+import pathlib
+import tempfile
+import time
+
+import hypothesis
+from hypothesis import stateful
+from hypothesis import strategies as st
+import pytest
+
+from nova_rt import bandwidth
+from nova_rt import ledger
+from nova_rt import reservation
+from nova_rt import shares
+from nova_rt.testing import fake_hcbs
+from nova_rt.testing import fake_kernel
+from nova_rt.virt import host
+from nova_rt.virt import loans
+from nova_rt.virt.cgroup import detect
+from nova_rt.virt.cgroup import errors
+
+CAP = bandwidth.fraction_to_bandwidth(0.9)
+ALL = bandwidth.BW_UNIT
+PERIOD_US = 100_000
+PCPUS = 4
+
+
+def percent(value):
+    return bandwidth.to_bandwidth(value, 100)
+
+
+def holding(percents, *pcpus):
+    return ledger.Holding(reservation.Reservation(
+        PERIOD_US * percents // 100, PERIOD_US, len(pcpus)), pcpus)
+
+
+def in_percent(bandwidths):
+    return [round(each * 100 / bandwidth.BW_UNIT) for each in bandwidths]
+
+
+def soon():
+    return time.monotonic() + 60
+
+
+@pytest.fixture
+def kernel():
+    return fake_kernel.FakeKernel(PCPUS, multi=True)
+
+
+@pytest.fixture
+def book(tmp_path):
+    return loans.Loans(tmp_path / 'loans')
+
+
+@pytest.fixture
+def open_host(kernel, book):
+    """Return this host as a service that starts now would have it."""
+    def opened():
+        found = detect.detect(kernel, kernel.count)
+        return host.ReservationHost(found, shares.HostShares.empty(
+            [CAP] * kernel.count, found.occupancy), book=book)
+    return opened
+
+
+@pytest.fixture
+def machine(open_host):
+    return open_host()
+
+
+def run(kernel, machine, pid, what):
+    kernel.start(pid, f'machine/{pid}')
+    machine.apply(pid, what)
+    return f'machine/{pid}'
+
+
+def has(kernel, pid):
+    return in_percent(kernel.bandwidths(f'machine/{pid}'))
+
+
+def test_what_is_free_within_the_cap_is_lent_on_the_pcpus_that_it_has(kernel, machine):
+    run(kernel, machine, 7, holding(30, 0, 1))
+    run(kernel, machine, 8, holding(50, 1, 2))
+    lent = machine.lend(7, holding(30, 0, 1), ALL, soon())
+    assert {pcpu: in_percent([each]) for pcpu, each in lent.items()} == {0: [60], 1: [10]}
+    assert has(kernel, 7) == [90, 40, 0, 0]
+    assert has(kernel, 8) == [0, 50, 50, 0]
+    assert in_percent(kernel.bandwidths('machine')) == [90, 90, 50, 0]
+
+
+def test_no_more_is_lent_than_is_allowed(kernel, machine):
+    run(kernel, machine, 7, holding(30, 0))
+    machine.lend(7, holding(30, 0), percent(20), soon())
+    assert has(kernel, 7) == [50, 0, 0, 0]
+
+
+def test_where_nothing_is_free_nothing_is_lent_or_noted(kernel, machine, book):
+    run(kernel, machine, 7, holding(30, 0))
+    run(kernel, machine, 8, holding(60, 0))
+    assert machine.lend(7, holding(30, 0), ALL, soon()) == {}
+    assert not list(book)
+
+
+def test_a_loan_is_lent_anew_with_what_is_free_then(kernel, machine):
+    run(kernel, machine, 7, holding(30, 0))
+    machine.lend(7, holding(30, 0), percent(10), soon())
+    machine.lend(7, holding(30, 0), percent(30), soon())
+    assert has(kernel, 7) == [60, 0, 0, 0]
+
+
+def test_applying_gives_it_back(kernel, machine, book):
+    run(kernel, machine, 7, holding(30, 0))
+    machine.lend(7, holding(30, 0), ALL, soon())
+    machine.apply(7, holding(30, 0))
+    assert has(kernel, 7) == [30, 0, 0, 0]
+    assert in_percent(kernel.bandwidths('machine')) == [30, 0, 0, 0]
+    assert not list(book)
+
+
+def test_another_server_that_needs_the_room_gets_it(kernel, machine, book):
+    run(kernel, machine, 7, holding(30, 0, 1))
+    machine.lend(7, holding(30, 0, 1), ALL, soon())
+    run(kernel, machine, 8, holding(60, 0))
+    assert has(kernel, 8) == [60, 0, 0, 0]
+    assert has(kernel, 7) == [30, 30, 0, 0]
+    assert not list(book)
+
+
+def test_a_loan_elsewhere_is_left_to_its_server(kernel, machine):
+    run(kernel, machine, 7, holding(30, 0))
+    machine.lend(7, holding(30, 0), ALL, soon())
+    run(kernel, machine, 8, holding(60, 1))
+    assert has(kernel, 7) == [90, 0, 0, 0]
+
+
+def test_a_move_calls_in_what_is_lent_on_its_way_and_ends_its_own(kernel, machine, book):
+    for pid, pcpu in ((7, 0), (8, 1)):
+        run(kernel, machine, pid, holding(40, pcpu))
+        machine.lend(pid, holding(40, pcpu), ALL, soon())
+    machine._confinement = NoConfinement()
+    machine.move(7, holding(40, 1))
+    assert has(kernel, 7) == [0, 40, 0, 0]
+    assert has(kernel, 8) == [0, 40, 0, 0]
+    assert not list(book)
+
+
+class NoConfinement:
+    """Stands in for cpusets, which the stand-in for the kernel has not."""
+
+    def move(self, *args):
+        pass
+
+    def follow(self, *args):
+        pass
+
+
+def test_the_periodic_update_keeps_a_loan_until_it_ends(kernel, machine, book):
+    run(kernel, machine, 7, holding(30, 0))
+    machine.lend(7, holding(30, 0), ALL, soon())
+    machine.reconcile([(7, holding(30, 0))])
+    assert has(kernel, 7) == [90, 0, 0, 0]
+    machine.lend(7, holding(30, 0), ALL, time.monotonic())
+    machine.reconcile([(7, holding(30, 0))])
+    assert has(kernel, 7) == [30, 0, 0, 0]
+    assert not list(book)
+
+
+def test_a_service_that_starts_again_gives_back_what_has_ended(kernel, machine, open_host):
+    run(kernel, machine, 7, holding(30, 0))
+    machine.lend(7, holding(30, 0), ALL, time.monotonic())
+    open_host().reconcile([(7, holding(30, 0))])
+    assert has(kernel, 7) == [30, 0, 0, 0]
+
+
+@pytest.mark.parametrize('left', ['', '{', '[]', '{"group": 1}', '{"group": "machine/7", '
+                                  '"own": 1, "whole": 2, "until_s": "x"}'])
+def test_a_loan_that_cannot_be_read_is_none(kernel, machine, book, left):
+    run(kernel, machine, 7, holding(30, 0))
+    machine.lend(7, holding(30, 0), ALL, soon())
+    (path,) = book._folder.iterdir()
+    path.write_text(left)
+    machine.reconcile([(7, holding(30, 0))])
+    assert has(kernel, 7) == [30, 0, 0, 0]
+
+
+@pytest.mark.parametrize('fault', [errors.KernelRefusalError, SystemExit])
+@pytest.mark.parametrize('before', [0, 20])
+def test_a_loan_that_the_kernel_refuses_or_that_is_cut_off_is_found_and_put_right(
+        kernel, machine, book, open_host, monkeypatch, fault, before):
+    run(kernel, machine, 7, holding(30, 0))
+    machine.lend(7, holding(30, 0), percent(before), soon())
+    with monkeypatch.context() as patched:
+        def write(group, name, text):
+            raise SystemExit if fault is SystemExit else fault('no', errno.EINVAL)
+        patched.setattr(kernel, 'write', write)
+        with pytest.raises(fault):
+            machine.lend(7, holding(30, 0), ALL, soon())
+    assert has(kernel, 7) == [30 + before, 0, 0, 0]
+    open_host().reconcile([(7, holding(30, 0))])
+    # Cut off, it is not known whether it was made; refused, all is as before.
+    kept = before and fault is not SystemExit
+    assert has(kernel, 7) == [30 + (before if kept else 0), 0, 0, 0]
+    assert bool(list(book)) == bool(kept)
+
+
+def test_a_container_that_ends_takes_its_loan_along(kernel, machine, book):
+    run(kernel, machine, 7, holding(30, 0))
+    machine.lend(7, holding(30, 0), ALL, soon())
+    kernel.stop(7)
+    machine.reconcile([])
+    assert not list(book)
+    assert in_percent(kernel.bandwidths('machine')) == [0] * PCPUS
+
+
+def test_another_reservation_ends_the_loan(kernel, machine, book):
+    run(kernel, machine, 7, holding(30, 0))
+    machine.lend(7, holding(30, 0), ALL, soon())
+    machine.reconcile([(7, holding(40, 0))])
+    assert has(kernel, 7) == [40, 0, 0, 0]
+    assert not list(book)
+
+
+def test_a_loan_is_no_drift_and_what_is_no_loan_is(kernel, machine, book):
+    run(kernel, machine, 7, holding(30, 0))
+    machine.lend(7, holding(30, 0), ALL, soon())
+    assert in_percent(machine.survey({'web': 7}).containers['web']) == [30, 0, 0, 0]
+    book.forget('machine/7')
+    assert in_percent(machine.survey({'web': 7}).containers['web']) == [90, 0, 0, 0]
+
+
+def test_where_reservations_occupy_every_pcpu_the_fullest_one_decides(book):
+    kernel = fake_hcbs.FakeMaxKernel(PCPUS)
+    found = detect.detect(kernel, kernel.count)
+    machine = host.ReservationHost(found, shares.HostShares.empty(
+        [CAP] * kernel.count, found.occupancy), book=book)
+    run(kernel, machine, 7, holding(30, 0))
+    run(kernel, machine, 8, holding(20, 1))
+    lent = machine.lend(7, holding(30, 0), ALL, soon())
+    assert in_percent(lent.values()) == [40] * PCPUS
+
+
+def test_a_host_that_offers_nothing_lends_nothing():
+    nothing = host.ReservationHost(None, shares.HostShares.empty((0,) * PCPUS))
+    with pytest.raises(host.UnavailableError):
+        nothing.lend(7, holding(30, 0), ALL, soon())
+
+
+class Lending(stateful.RuleBasedStateMachine):
+    """Servers start, end, change, suffer and are helped, and the service dies, in any order.
+
+    The ledger's promise is kept throughout: whoever fits without loans starts.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.kernel = fake_kernel.FakeKernel(PCPUS, multi=True)
+        self.folder = tempfile.TemporaryDirectory()
+        self.book = loans.Loans(pathlib.Path(self.folder.name, 'loans'))
+        self.held = {}
+        self.pid = 10
+        self.restart()
+
+    @stateful.rule()
+    def restart(self):
+        found = detect.detect(self.kernel, PCPUS)
+        self.machine = host.ReservationHost(
+            found, shares.HostShares.empty([CAP] * PCPUS, found.occupancy), book=self.book)
+        self.machine.reconcile(self.held.items())
+
+    def left(self, besides=None):
+        return shares.HostShares.empty([CAP] * PCPUS).add_all(
+            (each.reservation.bandwidth, each.pcpus)
+            for pid, each in self.held.items() if pid != besides).left
+
+    @stateful.rule(percents=st.integers(1, 90), pcpus=st.sets(
+        st.integers(0, PCPUS - 1), min_size=1))
+    def start(self, percents, pcpus):
+        wanted = holding(percents, *sorted(pcpus))
+        if all(self.left()[pcpu] >= wanted.reservation.bandwidth for pcpu in pcpus):
+            self.pid += 1
+            run(self.kernel, self.machine, self.pid, wanted)
+            self.held[self.pid] = wanted
+
+    @stateful.precondition(lambda self: self.held)
+    @stateful.rule(data=st.data())
+    def end(self, data):
+        pid = data.draw(st.sampled_from(sorted(self.held)))
+        del self.held[pid]
+        self.kernel.stop(pid)
+        self.machine.take_back_all()
+
+    @stateful.precondition(lambda self: self.held)
+    @stateful.rule(data=st.data(), percents=st.integers(1, 90))
+    def change(self, data, percents):
+        pid = data.draw(st.sampled_from(sorted(self.held)))
+        wanted = holding(percents, *self.held[pid].pcpus)
+        if all(self.left(pid)[pcpu] >= wanted.reservation.bandwidth for pcpu in wanted.pcpus):
+            self.machine.apply(pid, wanted)
+            self.held[pid] = wanted
+
+    @stateful.precondition(lambda self: self.held)
+    @stateful.rule(data=st.data(), most=st.integers(0, ALL), ended=st.booleans(),
+                   fails=st.booleans())
+    def lend(self, data, most, ended, fails):
+        pid = data.draw(st.sampled_from(sorted(self.held)))
+        self.kernel.refuse_containers = errno.EINVAL if fails else None
+        try:
+            self.machine.lend(pid, self.held[pid], most,
+                              time.monotonic() + (0 if ended else 60))
+        except errors.KernelRefusalError:
+            assert fails
+        finally:
+            self.kernel.refuse_containers = None
+
+    @stateful.invariant()
+    def nobody_has_less_than_they_hold_and_no_pcpu_more_than_its_cap(self):
+        total = [0] * PCPUS
+        for pid, each in self.held.items():
+            found = self.kernel.bandwidths(f'machine/{pid}')
+            total = [t + f for t, f in zip(total, found, strict=True)]
+            for pcpu, bandwidths in enumerate(found):
+                assert bandwidths >= (
+                    each.reservation.bandwidth if pcpu in each.pcpus else 0)
+                assert pcpu in each.pcpus or not bandwidths
+        assert all(each <= CAP for each in total)
+
+    @stateful.invariant()
+    def every_loan_is_written_down(self):
+        for pid, each in self.held.items():
+            if self.kernel.bandwidths(f'machine/{pid}') != [
+                    each.reservation.bandwidth if pcpu in each.pcpus else 0
+                    for pcpu in range(PCPUS)]:
+                assert self.book.of(f'machine/{pid}') is not None
+
+    def teardown(self):
+        for pid, each in self.held.items():
+            self.machine.apply(pid, each)
+        for pid, each in self.held.items():
+            assert self.kernel.bandwidths(f'machine/{pid}') == [
+                each.reservation.bandwidth if pcpu in each.pcpus else 0
+                for pcpu in range(PCPUS)]
+        self.folder.cleanup()
+
+
+Lending.TestCase.settings = hypothesis.settings(
+    max_examples=150, stateful_step_count=25, deadline=None)
+TestLending = Lending.TestCase

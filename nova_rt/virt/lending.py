@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lends containers what nobody claims, and calls it in where somebody does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import contextlib
+import threading
+
+from oslo_log import log as logging
+
+from nova_rt import shares
+from nova_rt.virt import loans
+from nova_rt.virt.cgroup import budget
+from nova_rt.virt.cgroup import errors
+from nova_rt.virt.cgroup import hierarchy
+
+LOG = logging.getLogger(__name__)
+
+
+class Lending:
+    """The loans of a host's containers.
+
+    :param groups: their budgets
+    :param empty: the host's pCPUs without any reservation, of which nobody has more
+        than the cap with loans, either
+    :param book: where loans are written down
+    :ivar turn: to be held while a budget is given for which loans were called in, so
+        that nothing is lent meanwhile
+    """
+
+    def __init__(self, groups: hierarchy.Hierarchy, empty: shares.HostShares,
+                 book: loans.Loans) -> None:
+        self._groups = groups
+        self._empty = empty
+        self._book = book
+        self.turn = threading.RLock()
+
+    def lend(self, group: str, own: budget.Budget, tops: Sequence[str], most: int,
+             until_s: float) -> Mapping[int, int]:
+        """Let a container have what is free on its pCPUs; see :meth:`Host.lend`.
+
+        :param own: its budget by its reservation
+        :param tops: the groups that containers are put below
+        :raises CgroupError: if the kernel refuses; all is then as before
+        """
+        with self.turn:
+            loan = loans.Loan(group, own, budget.extended(
+                own, self._lendable(group, own, tops, most)), until_s)
+            if loan.whole == own:
+                return {}
+            before = self._book.of(group)
+            # A service that is killed in between leaves a loan that was never made.
+            self._book.note(loan)
+            try:
+                self._groups.apply(group, loan.whole)
+            except errors.CgroupError:
+                if before is None:
+                    self.forget(group)
+                else:
+                    self._book.note(before)
+                raise
+        return {pcpu: lent for pcpu, lent in enumerate(loan.lent) if lent}
+
+    def _lendable(self, group: str, own: budget.Budget, tops: Sequence[str],
+                  most: int) -> list[int]:
+        """Return by pCPU what a container may have beyond its own."""
+        others = self._groups.held_below(tops, besides=group)
+        free = [min(most, capacity - held - has) if has else 0 for capacity, held, has in zip(
+            self._empty.capacity, others, own.bandwidths, strict=True)]
+        if self._empty.occupancy is shares.Occupancy.EVERY:
+            return [min(free)] * len(free)
+        return free
+
+    def call_in(self, wanted: budget.Budget) -> None:
+        """Take back what is lent on the pCPUs of a budget that is to be given."""
+        for loan in self._book:
+            if any(need and lent for need, lent in zip(
+                    wanted.runtimes_us, loan.lent, strict=True)):
+                with contextlib.suppress(errors.MissingControlFileError):
+                    self._groups.apply(loan.group, loan.own)
+                    LOG.info('Called in what /%s had on loan', loan.group)
+                self.forget(loan.group)
+
+    def forget(self, group: str) -> None:
+        """Forget the loan of a container that has its own budget again, or none."""
+        self._book.forget(group)
+
+    def keeps(self, group: str, own: budget.Budget) -> bool:
+        """Return whether a container has a loan that has not ended, and no more."""
+        loan = self._book.of(group)
+        return (loan is not None and not loan.has_ended and loan.own == own
+                and self._groups.holds(group, loan.whole))
+
+    def forget_ended(self) -> None:
+        """Forget the loans of containers that have ended."""
+        for loan in self._book:
+            if not self._groups.exists(loan.group):
+                self.forget(loan.group)
+
+    def without_loan(self, group: str | None, held: Sequence[int]) -> Sequence[int]:
+        """Return what a container holds but for a loan, by pCPU."""
+        loan = self._book.of(group) if group else None
+        if loan is None or loan.has_ended or tuple(held) != loan.whole.bandwidths:
+            return held
+        return loan.own.bandwidths

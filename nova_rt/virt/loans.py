@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What containers have on loan: bandwidth that nobody claims at present, for a while.
+
+A loan is no reservation. It is in the kernel alone, ends by itself, and is called in when
+another server needs the room. What is lent is written down first, so that whoever finds a
+budget that is larger than its server's reservation knows why; a machine that boots finds
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import dataclasses
+import json
+import os
+import pathlib
+import time
+from urllib import parse
+
+from oslo_log import log as logging
+
+from nova_rt.virt.cgroup import budget
+
+LOG = logging.getLogger(__name__)
+
+FOLDER = pathlib.Path('/run/nova-rt/loans')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Loan:
+    """What a container has for a while.
+
+    :ivar group: its control group
+    :ivar own: its budget by its reservation
+    :ivar whole: its budget with the loan
+    :ivar until_s: when the loan ends, by CLOCK_MONOTONIC
+    """
+
+    group: str
+    own: budget.Budget
+    whole: budget.Budget
+    until_s: float
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is time to give it back."""
+        return time.monotonic() >= self.until_s
+
+    @property
+    def lent(self) -> tuple[int, ...]:
+        """By pCPU, the bandwidth that is lent."""
+        return tuple(whole - own for whole, own in zip(
+            self.whole.bandwidths, self.own.bandwidths, strict=True))
+
+
+class Loans:
+    """The loans of this machine, a file for each.
+
+    :param folder: on a file system that a boot empties
+    """
+
+    def __init__(self, folder: pathlib.Path = FOLDER) -> None:
+        self._folder = folder
+
+    def of(self, group: str) -> Loan | None:
+        """Return what a group has on loan, None if nothing."""
+        return self._read(self._path(group))
+
+    def __iter__(self) -> Iterator[Loan]:
+        """Yield all loans."""
+        if self._folder.is_dir():
+            for path in sorted(self._folder.glob('[!.]*')):
+                loan = self._read(path)
+                if loan is not None:
+                    yield loan
+
+    def note(self, loan: Loan) -> None:
+        """Write a loan down, before it is made.
+
+        :raises OSError: if that is not possible
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._path(loan.group)
+        new = path.with_name(f'.{path.name}')
+        new.write_text(json.dumps(dataclasses.asdict(loan)))
+        os.replace(new, path)
+
+    def forget(self, group: str) -> None:
+        """Forget a loan that has been given back; without one, do nothing."""
+        self._path(group).unlink(missing_ok=True)
+
+    def _path(self, group: str) -> pathlib.Path:
+        return self._folder / parse.quote(group, safe='')
+
+    def _read(self, path: pathlib.Path) -> Loan | None:
+        try:
+            told = json.loads(path.read_text())
+            return Loan(told['group'], _budget(told['own']), _budget(told['whole']),
+                        float(told['until_s']))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, LookupError, TypeError) as exc:
+            # Without it, the container is given what it holds, no more.
+            LOG.warning('The loan in %s cannot be read: %s', path, exc)
+            return None
+
+
+def _budget(told: dict[str, object]) -> budget.Budget:
+    """Return a budget that was written down.
+
+    :raises TypeError, LookupError: if it is none
+    """
+    period_us, runtimes_us = told['period_us'], told['runtimes_us']
+    if not isinstance(period_us, int) or not isinstance(runtimes_us, list):
+        raise TypeError('it is no budget')
+    return budget.Budget(period_us, tuple(map(int, runtimes_us)))
