@@ -69,6 +69,35 @@ room. Each keeps its bandwidth while it is moved, but loses what its caches hold
 RTShareFilter then passes such a host if no host has room as it is. Read by
 nova-rt-compute.
 """),
+    cfg.BoolOpt(
+        'hear_misses', default=True,
+        help="""
+Whether nova-rt-compute hears of the deadlines that applications in containers say they
+missed. Read by nova-rt-compute.
+"""),
+    cfg.IntOpt(
+        'lend_after_misses', default=0, min=0,
+        help="""
+After how many misses within miss_window a container is lent what no running container has
+on its pCPUs. It is given back after lend_for, and at once when another server needs it.
+0 for never. Read by nova-rt-compute.
+"""),
+    cfg.FloatOpt(
+        'miss_window', default=1.0, min=0.001,
+        help="""
+Within how many seconds misses are counted together. Read by nova-rt-compute.
+"""),
+    cfg.FloatOpt(
+        'lend_most', default=0.5, min=0.01, max=1.0,
+        help="""
+The most that is lent on each pCPU, as a fraction of the CPU. Read by nova-rt-compute.
+"""),
+    cfg.FloatOpt(
+        'lend_for', default=10.0, min=0.1,
+        help="""
+For how many seconds something is lent, from the last time that there were
+lend_after_misses. Read by nova-rt-compute.
+"""),
     cfg.StrOpt(
         'cpu_set',
         help="""

@@ -86,6 +86,7 @@ EXPECTED = {
     'nova.compute.manager:ComputeManager._rollback_live_migration':
         'self context instance dest migrate_data migration_status source_bdms '
         'pre_live_migration',
+    'nova.compute.manager:ComputeManager.cleanup_host': 'self',
     'nova.compute.manager:ComputeManager.pre_start_hook':
         'self service_ref',
     'nova.compute.manager:ComputeManager._set_instance_info':

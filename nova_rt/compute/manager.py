@@ -21,6 +21,7 @@ from nova_rt.compute import deletion
 from nova_rt.compute import evacuation
 from nova_rt.compute import in_place_resize
 from nova_rt.compute import live_migration
+from nova_rt.compute import reactions
 from nova_rt.compute import reservation_change
 from nova_rt.compute import resource_tracker
 from nova_rt.instance import flavors
@@ -58,6 +59,7 @@ class RTComputeManager(manager.ComputeManager):
         self.in_place_resize = in_place_resize.InPlaceResize(self, self.rt)
         self.reservation_change = reservation_change.ReservationChange(
             self, self.rt)
+        self._reactions: reactions.Reactions | None = None
 
     # Builds
 
@@ -329,6 +331,13 @@ class RTComputeManager(manager.ComputeManager):
             self.in_place_resize.undo_unclaimed(context, node)
         if begun:
             self.update_available_resource(context)
+        self._reactions = reactions.begin(self.driver)
+
+    def cleanup_host(self) -> None:
+        """See base class; what is lent is given back."""
+        if self._reactions is not None:
+            self._reactions.end()
+        super().cleanup_host()
 
     def _finish_interrupted(self, context: nova_context.RequestContext,
                             instance: objects.Instance) -> None:

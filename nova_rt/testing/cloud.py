@@ -75,6 +75,8 @@ class _ReservationServices(cases.ReservationTestCase):
                 (FakeMachineDriver, 'drivers')):
             self.useFixture(fixtures.MockPatchObject(driver, of_all_hosts, {}))
         self.useFixture(fixtures.MockPatchObject(FakeMachineDriver, 'unreachable', set()))
+        # The processes of the stand-ins for containers are none.
+        self.flags(hear_misses=False, group='rt')
         # As each scheduler process has its own.
         self.useFixture(fixtures.MockPatchObject(
             request_filter, 'ALL_REQUEST_FILTERS',

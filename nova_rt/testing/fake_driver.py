@@ -11,6 +11,7 @@ drivers, ``nova.virt.fake``, and name it in ``compute_driver``::
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Mapping
 import itertools
 from typing import Any
@@ -80,6 +81,7 @@ class FakeContainerDriver(fake.FakeDriver):
     _copies: ClassVar[dict[int, ledger.Holding]] = {}
 
     kernel: fake_kernel.FakeKernel
+    _on_start: Callable[[], None] = staticmethod(lambda: None)
     # The manager asks for it before init_host.
     reservations: virt_host.Host = virt_host.ReservationHost(None, shares.HostShares.empty(()))
 
@@ -211,6 +213,10 @@ class FakeContainerDriver(fake.FakeDriver):
                     pid, self._copies.get(pid))
                 for pid, group in list(self.kernel.pids.items())}
 
+    def on_start(self, call: Callable[[], None]) -> None:
+        """Have something called whenever a server has started."""
+        self._on_start = call
+
     def _start_if_running(self, instance: objects.Instance) -> None:
         if self.get_info(instance).state == power_state.RUNNING:
             self._start(instance)
@@ -232,6 +238,7 @@ class FakeContainerDriver(fake.FakeDriver):
         except errors.KernelRefusalError as exc:
             self._stop(instance)
             raise exception.InstanceDeployFailure(reason=str(exc)) from None
+        self._on_start()
 
     def _stop(self, instance: objects.Instance) -> None:
         if self._end_container(instance):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
 import dataclasses
+import pathlib
 
 import libvirt
 from oslo_config import cfg
@@ -45,6 +46,21 @@ def running(conf: cfg.ConfigOpts) -> Mapping[str, Container]:
         return {domain.UUIDString(): Container(domain.ID(), _copy(domain))
                 for domain in connection.listAllDomains(
                     libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)}
+
+
+def first_process(number: int) -> int:
+    """Return the process that is a container's init.
+
+    :param number: libvirt's id of the container, which is its controller
+    :raises ProcessLookupError: if it has ended, or its processes cannot be seen from here
+    """
+    try:
+        children = pathlib.Path(f'/proc/{number}/task/{number}/children').read_text().split()
+    except OSError:
+        children = []
+    if not children:
+        raise ProcessLookupError(f'Process {number} has no child: its container has ended.')
+    return int(children[0])
 
 
 def described(conf: cfg.ConfigOpts) -> list[str]:

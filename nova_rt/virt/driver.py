@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Mapping
 import functools
 from typing import Any
@@ -20,6 +21,7 @@ from oslo_config import cfg
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt.instance import holdings
+from nova_rt.virt import containers
 from nova_rt.virt import domain_xml
 from nova_rt.virt import domains
 from nova_rt.virt import inventory
@@ -51,6 +53,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         self.reservations = this_host.from_options(
             CONF, lambda: self._host.get_connection())
         self._domains = domains.DomainReservations(self._host, self.reservations)
+        self._on_start: Callable[[], None] = _nothing
         if CONF.libvirt.virt_type == 'lxc':
             self.vif_driver = vif.ContainerVIFDriver(self._host)
 
@@ -73,6 +76,17 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         super().update_provider_tree(provider_tree, nodename, allocations)
         inventory.offer(
             provider_tree, nodename, self.reservations.empty, kinds.of(CONF))
+
+    def running(self) -> Mapping[str, containers.Container]:
+        """Return the running containers or virtual machines, by server.
+
+        :raises UnreachableError: if libvirt does not answer
+        """
+        return containers.running(CONF)
+
+    def on_start(self, call: Callable[[], None]) -> None:
+        """Have something called whenever a server has started, soon after that."""
+        self._on_start = call
 
     def change_reservation(self, instance: objects.Instance,
                            holding: ledger.Holding) -> None:
@@ -176,6 +190,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         if isinstance(event, virtevent.LifecycleEvent):
             if event.transition == virtevent.EVENT_LIFECYCLE_STARTED:
                 self._domains.apply_after_event(event)
+                self._on_start()
             elif event.transition == virtevent.EVENT_LIFECYCLE_PAUSED:
                 self._domains.receive_after_event(event)
             elif event.transition == virtevent.EVENT_LIFECYCLE_STOPPED:
@@ -312,6 +327,10 @@ class RTLibvirtDriver(driver.LibvirtDriver):
     def _has_root_disk(self, block_device_info: Any) -> bool:
         return (CONF.libvirt.virt_type == 'lxc'
                 and not self._is_booted_from_volume(block_device_info))
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 def _runs_machines() -> bool:

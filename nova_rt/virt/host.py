@@ -74,12 +74,11 @@ class Host(abc.ABC):
     def can_move(self) -> bool:
         """Return whether the kernel lets :meth:`move` work."""
 
-    def lend(self, number: int, holding: ledger.Holding, most: int,
-             until_s: float) -> Mapping[int, int]:
+    def lend(self, number: int, most: int, until_s: float) -> Mapping[int, int]:
         """Let a server have what is free on its pCPUs, for a while.
 
-        It is called in when another server needs it, and ends by :meth:`reconcile` or
-        :meth:`apply`, which give the server what it holds.
+        It is called in when another server needs it. :meth:`give_back` ends it, and
+        after its time :meth:`reconcile`.
 
         :param number: libvirt's id of the server's domain
         :param most: bandwidth in addition to its own on each pCPU, in fixed point
@@ -89,6 +88,15 @@ class Host(abc.ABC):
         :raises ProcessLookupError: if the server has ended
         """
         return {}
+
+    def give_back(self, number: int) -> bool:
+        """Take from a server what it has on loan; return whether it had anything.
+
+        :param number: libvirt's id of the server's domain
+        :raises NovaRTError: if that is not possible now
+        :raises ProcessLookupError: if the server has ended
+        """
+        return False
 
     @abc.abstractmethod
     def try_out(self, holding: ledger.Holding) -> None:
@@ -224,15 +232,23 @@ class ReservationHost(Host):
         """See base class; not where a reservation occupies every pCPU."""
         return self.empty.occupancy is shares.Occupancy.CHOSEN
 
-    def lend(self, pid: int, holding: ledger.Holding, most: int,
-             until_s: float) -> Mapping[int, int]:
+    def lend(self, pid: int, most: int, until_s: float) -> Mapping[int, int]:
         """See base class; of what no running container has, within the cap.
 
         :raises CgroupError: if the kernel refuses
         :raises UnavailableError: if this host offers no reservations
         """
         _, lent, _, group = self._running(pid)
-        return lent.lend(group, self._budget(holding), self._existing_tops(), most, until_s)
+        return lent.lend(group, self._existing_tops(), most, until_s)
+
+    def give_back(self, pid: int) -> bool:
+        """See base class.
+
+        :raises CgroupError: if the kernel refuses
+        :raises UnavailableError: if this host offers no reservations
+        """
+        _, lent, _, group = self._running(pid)
+        return lent.give_back(group)
 
     def _running(self, pid: int) -> tuple[
             hierarchy.Hierarchy, lending.Lending, confinement.Confinement, str]:

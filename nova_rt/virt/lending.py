@@ -37,20 +37,20 @@ class Lending:
         self._book = book
         self.turn = threading.RLock()
 
-    def lend(self, group: str, own: budget.Budget, tops: Sequence[str], most: int,
+    def lend(self, group: str, tops: Sequence[str], most: int,
              until_s: float) -> Mapping[int, int]:
         """Let a container have what is free on its pCPUs; see :meth:`Host.lend`.
 
-        :param own: its budget by its reservation
         :param tops: the groups that containers are put below
         :raises CgroupError: if the kernel refuses; all is then as before
         """
         with self.turn:
+            before = self._made(group)
+            own = self._groups.held(group) if before is None else before.own
             loan = loans.Loan(group, own, budget.extended(
                 own, self._lendable(group, own, tops, most)), until_s)
             if loan.whole == own:
                 return {}
-            before = self._book.of(group)
             # A service that is killed in between leaves a loan that was never made.
             self._book.note(loan)
             try:
@@ -62,6 +62,23 @@ class Lending:
                     self._book.note(before)
                 raise
         return {pcpu: lent for pcpu, lent in enumerate(loan.lent) if lent}
+
+    def give_back(self, group: str) -> bool:
+        """Take back what a container has on loan; return whether it had anything.
+
+        :raises CgroupError: if the kernel refuses, as it may while it counts what has ended
+        """
+        with self.turn:
+            loan = self._made(group)
+            if loan is not None:
+                self._groups.apply(group, loan.own)
+            self.forget(group)
+        return loan is not None
+
+    def _made(self, group: str) -> loans.Loan | None:
+        """Return the loan that a container has, None if it has none."""
+        loan = self._book.of(group)
+        return loan if loan is not None and self._groups.holds(group, loan.whole) else None
 
     def _lendable(self, group: str, own: budget.Budget, tops: Sequence[str],
                   most: int) -> list[int]:
@@ -79,9 +96,8 @@ class Lending:
             if any(need and lent for need, lent in zip(
                     wanted.runtimes_us, loan.lent, strict=True)):
                 with contextlib.suppress(errors.MissingControlFileError):
-                    self._groups.apply(loan.group, loan.own)
-                    LOG.info('Called in what /%s had on loan', loan.group)
-                self.forget(loan.group)
+                    if self.give_back(loan.group):
+                        LOG.info('Called in what /%s had on loan', loan.group)
 
     def forget(self, group: str) -> None:
         """Forget the loan of a container that has its own budget again, or none."""
@@ -89,9 +105,8 @@ class Lending:
 
     def keeps(self, group: str, own: budget.Budget) -> bool:
         """Return whether a container has a loan that has not ended, and no more."""
-        loan = self._book.of(group)
-        return (loan is not None and not loan.has_ended and loan.own == own
-                and self._groups.holds(group, loan.whole))
+        loan = self._made(group)
+        return loan is not None and not loan.has_ended and loan.own == own
 
     def forget_ended(self) -> None:
         """Forget the loans of containers that have ended."""

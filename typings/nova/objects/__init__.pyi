@@ -89,6 +89,9 @@ class InstanceFault(_Object):
     def get_latest_for_instance(cls, context: nova_context.RequestContext,
                                 instance_uuid: str) -> Self: ...
 
+class InstanceAction(_Object):
+    def create(self) -> None: ...
+
 class Instance(_Object):
     id: int
     uuid: str

@@ -83,7 +83,7 @@ def has(kernel, pid):
 def test_what_is_free_within_the_cap_is_lent_on_the_pcpus_that_it_has(kernel, machine):
     run(kernel, machine, 7, holding(30, 0, 1))
     run(kernel, machine, 8, holding(50, 1, 2))
-    lent = machine.lend(7, holding(30, 0, 1), ALL, soon())
+    lent = machine.lend(7, ALL, soon())
     assert {pcpu: in_percent([each]) for pcpu, each in lent.items()} == {0: [60], 1: [10]}
     assert has(kernel, 7) == [90, 40, 0, 0]
     assert has(kernel, 8) == [0, 50, 50, 0]
@@ -92,36 +92,58 @@ def test_what_is_free_within_the_cap_is_lent_on_the_pcpus_that_it_has(kernel, ma
 
 def test_no_more_is_lent_than_is_allowed(kernel, machine):
     run(kernel, machine, 7, holding(30, 0))
-    machine.lend(7, holding(30, 0), percent(20), soon())
+    machine.lend(7, percent(20), soon())
     assert has(kernel, 7) == [50, 0, 0, 0]
 
 
 def test_where_nothing_is_free_nothing_is_lent_or_noted(kernel, machine, book):
     run(kernel, machine, 7, holding(30, 0))
     run(kernel, machine, 8, holding(60, 0))
-    assert machine.lend(7, holding(30, 0), ALL, soon()) == {}
+    assert machine.lend(7, ALL, soon()) == {}
     assert not list(book)
 
 
 def test_a_loan_is_lent_anew_with_what_is_free_then(kernel, machine):
     run(kernel, machine, 7, holding(30, 0))
-    machine.lend(7, holding(30, 0), percent(10), soon())
-    machine.lend(7, holding(30, 0), percent(30), soon())
+    machine.lend(7, percent(10), soon())
+    machine.lend(7, percent(30), soon())
     assert has(kernel, 7) == [60, 0, 0, 0]
 
 
 def test_applying_gives_it_back(kernel, machine, book):
     run(kernel, machine, 7, holding(30, 0))
-    machine.lend(7, holding(30, 0), ALL, soon())
+    machine.lend(7, ALL, soon())
     machine.apply(7, holding(30, 0))
     assert has(kernel, 7) == [30, 0, 0, 0]
     assert in_percent(kernel.bandwidths('machine')) == [30, 0, 0, 0]
     assert not list(book)
 
 
+def test_giving_back_ends_it_and_only_once(kernel, machine, book):
+    run(kernel, machine, 7, holding(30, 0))
+    machine.lend(7, ALL, soon())
+    assert machine.give_back(7)
+    assert not machine.give_back(7)
+    assert has(kernel, 7) == [30, 0, 0, 0]
+    assert in_percent(kernel.bandwidths('machine')) == [30, 0, 0, 0]
+
+
+def test_one_that_was_changed_meanwhile_has_nothing_to_give_back(kernel, machine):
+    run(kernel, machine, 7, holding(30, 0))
+    machine.lend(7, ALL, soon())
+    machine.apply(7, holding(40, 0))
+    assert not machine.give_back(7)
+    assert has(kernel, 7) == [40, 0, 0, 0]
+
+
+def test_one_without_a_reservation_yet_is_lent_nothing(kernel, machine):
+    kernel.start(7, 'machine/7')
+    assert machine.lend(7, ALL, soon()) == {}
+
+
 def test_another_server_that_needs_the_room_gets_it(kernel, machine, book):
     run(kernel, machine, 7, holding(30, 0, 1))
-    machine.lend(7, holding(30, 0, 1), ALL, soon())
+    machine.lend(7, ALL, soon())
     run(kernel, machine, 8, holding(60, 0))
     assert has(kernel, 8) == [60, 0, 0, 0]
     assert has(kernel, 7) == [30, 30, 0, 0]
@@ -130,7 +152,7 @@ def test_another_server_that_needs_the_room_gets_it(kernel, machine, book):
 
 def test_a_loan_elsewhere_is_left_to_its_server(kernel, machine):
     run(kernel, machine, 7, holding(30, 0))
-    machine.lend(7, holding(30, 0), ALL, soon())
+    machine.lend(7, ALL, soon())
     run(kernel, machine, 8, holding(60, 1))
     assert has(kernel, 7) == [90, 0, 0, 0]
 
@@ -138,7 +160,7 @@ def test_a_loan_elsewhere_is_left_to_its_server(kernel, machine):
 def test_a_move_calls_in_what_is_lent_on_its_way_and_ends_its_own(kernel, machine, book):
     for pid, pcpu in ((7, 0), (8, 1)):
         run(kernel, machine, pid, holding(40, pcpu))
-        machine.lend(pid, holding(40, pcpu), ALL, soon())
+        machine.lend(pid, ALL, soon())
     machine._confinement = NoConfinement()
     machine.move(7, holding(40, 1))
     assert has(kernel, 7) == [0, 40, 0, 0]
@@ -158,10 +180,10 @@ class NoConfinement:
 
 def test_the_periodic_update_keeps_a_loan_until_it_ends(kernel, machine, book):
     run(kernel, machine, 7, holding(30, 0))
-    machine.lend(7, holding(30, 0), ALL, soon())
+    machine.lend(7, ALL, soon())
     machine.reconcile([(7, holding(30, 0))])
     assert has(kernel, 7) == [90, 0, 0, 0]
-    machine.lend(7, holding(30, 0), ALL, time.monotonic())
+    machine.lend(7, ALL, time.monotonic())
     machine.reconcile([(7, holding(30, 0))])
     assert has(kernel, 7) == [30, 0, 0, 0]
     assert not list(book)
@@ -169,7 +191,7 @@ def test_the_periodic_update_keeps_a_loan_until_it_ends(kernel, machine, book):
 
 def test_a_service_that_starts_again_gives_back_what_has_ended(kernel, machine, open_host):
     run(kernel, machine, 7, holding(30, 0))
-    machine.lend(7, holding(30, 0), ALL, time.monotonic())
+    machine.lend(7, ALL, time.monotonic())
     open_host().reconcile([(7, holding(30, 0))])
     assert has(kernel, 7) == [30, 0, 0, 0]
 
@@ -178,7 +200,7 @@ def test_a_service_that_starts_again_gives_back_what_has_ended(kernel, machine, 
                                   '"own": 1, "whole": 2, "until_s": "x"}'])
 def test_a_loan_that_cannot_be_read_is_none(kernel, machine, book, left):
     run(kernel, machine, 7, holding(30, 0))
-    machine.lend(7, holding(30, 0), ALL, soon())
+    machine.lend(7, ALL, soon())
     (path,) = book._folder.iterdir()
     path.write_text(left)
     machine.reconcile([(7, holding(30, 0))])
@@ -190,13 +212,13 @@ def test_a_loan_that_cannot_be_read_is_none(kernel, machine, book, left):
 def test_a_loan_that_the_kernel_refuses_or_that_is_cut_off_is_found_and_put_right(
         kernel, machine, book, open_host, monkeypatch, fault, before):
     run(kernel, machine, 7, holding(30, 0))
-    machine.lend(7, holding(30, 0), percent(before), soon())
+    machine.lend(7, percent(before), soon())
     with monkeypatch.context() as patched:
         def write(group, name, text):
             raise SystemExit if fault is SystemExit else fault('no', errno.EINVAL)
         patched.setattr(kernel, 'write', write)
         with pytest.raises(fault):
-            machine.lend(7, holding(30, 0), ALL, soon())
+            machine.lend(7, ALL, soon())
     assert has(kernel, 7) == [30 + before, 0, 0, 0]
     open_host().reconcile([(7, holding(30, 0))])
     # Cut off, it is not known whether it was made; refused, all is as before.
@@ -207,7 +229,7 @@ def test_a_loan_that_the_kernel_refuses_or_that_is_cut_off_is_found_and_put_righ
 
 def test_a_container_that_ends_takes_its_loan_along(kernel, machine, book):
     run(kernel, machine, 7, holding(30, 0))
-    machine.lend(7, holding(30, 0), ALL, soon())
+    machine.lend(7, ALL, soon())
     kernel.stop(7)
     machine.reconcile([])
     assert not list(book)
@@ -216,7 +238,7 @@ def test_a_container_that_ends_takes_its_loan_along(kernel, machine, book):
 
 def test_another_reservation_ends_the_loan(kernel, machine, book):
     run(kernel, machine, 7, holding(30, 0))
-    machine.lend(7, holding(30, 0), ALL, soon())
+    machine.lend(7, ALL, soon())
     machine.reconcile([(7, holding(40, 0))])
     assert has(kernel, 7) == [40, 0, 0, 0]
     assert not list(book)
@@ -224,7 +246,7 @@ def test_another_reservation_ends_the_loan(kernel, machine, book):
 
 def test_a_loan_is_no_drift_and_what_is_no_loan_is(kernel, machine, book):
     run(kernel, machine, 7, holding(30, 0))
-    machine.lend(7, holding(30, 0), ALL, soon())
+    machine.lend(7, ALL, soon())
     assert in_percent(machine.survey({'web': 7}).containers['web']) == [30, 0, 0, 0]
     book.forget('machine/7')
     assert in_percent(machine.survey({'web': 7}).containers['web']) == [90, 0, 0, 0]
@@ -237,14 +259,14 @@ def test_where_reservations_occupy_every_pcpu_the_fullest_one_decides(book):
         [CAP] * kernel.count, found.occupancy), book=book)
     run(kernel, machine, 7, holding(30, 0))
     run(kernel, machine, 8, holding(20, 1))
-    lent = machine.lend(7, holding(30, 0), ALL, soon())
+    lent = machine.lend(7, ALL, soon())
     assert in_percent(lent.values()) == [40] * PCPUS
 
 
 def test_a_host_that_offers_nothing_lends_nothing():
     nothing = host.ReservationHost(None, shares.HostShares.empty((0,) * PCPUS))
     with pytest.raises(host.UnavailableError):
-        nothing.lend(7, holding(30, 0), ALL, soon())
+        nothing.lend(7, ALL, soon())
 
 
 class Lending(stateful.RuleBasedStateMachine):
@@ -307,12 +329,18 @@ class Lending(stateful.RuleBasedStateMachine):
         pid = data.draw(st.sampled_from(sorted(self.held)))
         self.kernel.refuse_containers = errno.EINVAL if fails else None
         try:
-            self.machine.lend(pid, self.held[pid], most,
-                              time.monotonic() + (0 if ended else 60))
+            self.machine.lend(pid, most, time.monotonic() + (0 if ended else 60))
         except errors.KernelRefusalError:
             assert fails
         finally:
             self.kernel.refuse_containers = None
+
+    @stateful.precondition(lambda self: self.held)
+    @stateful.rule(data=st.data())
+    def give_back(self, data):
+        pid = data.draw(st.sampled_from(sorted(self.held)))
+        self.machine.give_back(pid)
+        assert self.book.of(f'machine/{pid}') is None
 
     @stateful.invariant()
     def nobody_has_less_than_they_hold_and_no_pcpu_more_than_its_cap(self):

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reactions to the misses of this host's containers, for as long as the service runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Protocol
+
+from oslo_config import cfg
+
+from nova_rt import kinds
+from nova_rt.reaction import loan_policy
+from nova_rt.reaction import reactor
+from nova_rt.reaction import records
+from nova_rt.virt import containers
+from nova_rt.virt import host
+
+CONF = cfg.CONF
+
+
+class Driver(Protocol):
+    """What is asked of the compute driver."""
+
+    reservations: host.Host
+
+    def running(self) -> Mapping[str, containers.Container]:
+        """Return what runs, by server."""
+
+    def on_start(self, call: Callable[[], None]) -> None:
+        """Have something called whenever a server has started."""
+
+
+class Reactions:
+    """The reactor, and who writes down what it does."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._records = records.Records()
+        self._reactor = reactor.Reactor(
+            driver.reservations, driver.running, loan_policy.from_options(CONF),
+            self._records.tell)
+        driver.on_start(self._reactor.look_again)
+        self._reactor.start()
+
+    def end(self) -> None:
+        """Give back what is lent, and write down what is left to be."""
+        self._reactor.stop()
+        self._records.close()
+
+
+def begin(driver: Driver) -> Reactions | None:
+    """Begin to hear of misses, if that is wanted; None on a host of virtual machines."""
+    kind = kinds.of_host(driver.reservations.dialect, None)
+    if not CONF.rt.hear_misses or kind is not kinds.Kind.CONTAINER:
+        return None
+    return Reactions(driver)

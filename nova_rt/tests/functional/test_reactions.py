@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user sees of a loan. Nova's services are real, and so are the processes that miss
+deadlines; libvirt and the kernel's budgets are stand-ins.
+"""
+
+import os
+from pathlib import Path
+import subprocess
+import tempfile
+import unittest
+from unittest import mock
+
+import fixtures
+
+from nova_rt import bandwidth
+from nova_rt.testing import cloud
+from nova_rt.testing import jobs
+from nova_rt.virt import containers
+from nova_rt.virt import loans
+
+LATE = 1
+
+
+@unittest.skipIf(os.geteuid(), 'Needs root: makes a mount namespace.')
+class ReactionsTestCase(cloud.CloudTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(hear_misses=True, lend_after_misses=2, miss_window=60.0, lend_for=600.0,
+                   group='rt')
+        folder = Path(self.useFixture(fixtures.TempDir()).path)
+        self.useFixture(fixtures.MockPatchObject(
+            loans.Loans.__init__, '__defaults__', (folder / 'loans',)))
+        self.inside = subprocess.Popen(
+            ('unshare', '--mount', 'sh', '-c', 'mount -t tmpfs tmpfs /run; echo; exec cat'),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(self.inside.communicate)
+        self.addCleanup(self.inside.kill)
+        self.inside.stdout.readline()
+        self.useFixture(fixtures.MockPatchObject(
+            containers, 'first_process', lambda number: self.inside.pid))
+        built = self.useFixture(fixtures.TempDir()).path
+        self.library = jobs.Library(jobs.build(Path(built)))
+        self.start('host1')
+
+    def activity(self):
+        """Return an activity in the container."""
+        records = Path(f'/proc/{self.inside.pid}/root/run/nova-rt/jobs')
+        records.mkdir(parents=True, exist_ok=True)
+        with mock.patch.dict(os.environ, {jobs.FOLDER_VARIABLE: str(records)}):
+            return self.library.open('control', 1000 * jobs.MS, 1000 * jobs.MS)
+
+    def miss(self, activity, times=2):
+        for _ in range(times):
+            activity.begin(LATE)
+            activity.end()
+
+    def told(self, server):
+        """Return what the user is told of loans, the newest first."""
+        actions = self.api.api_get(
+            f'servers/{server["id"]}/os-instance-actions').body['instanceActions']
+        return [each['message'] for each in actions if each['action'] == 'rt_loan']
+
+    def lent(self, server):
+        kernel = self.kernel_of(self.computes['host1'])
+        return [bandwidth.percent(each) for each in kernel.bandwidths(
+            f'machine/{server["id"]}')]
+
+    def reactor(self):
+        return self.computes['host1'].manager._reactions._reactor
+
+    def suffering(self):
+        """Boot a server whose application misses its deadlines, and wait for the loan."""
+        activity = self.activity()
+        server = self.boot(self.make_flavor(30, 1))
+        self.eventually(lambda: self.assertEqual({server['id']}, set(self.reactor()._known)))
+        self.miss(activity)
+        self.eventually(lambda: self.assertEqual(['80%', '0%', '0%', '0%'], self.lent(server)))
+        return server, activity
+
+    def test_a_user_sees_why_something_was_lent(self):
+        server, _ = self.suffering()
+        self.eventually(lambda: self.assertEqual([
+            'It missed 2 deadlines or more within 60 s: up to 50% of a CPU is lent to each '
+            'vCPU, until 600 s have passed without that.'], self.told(server)))
+        # It is nobody's reservation.
+        self.assert_ledgers([30, 0, 0, 0])
+        self.assertEqual(bandwidth.to_bandwidth(30, 100), self.allocated_on('host1'))
+        self.assert_audited()
+
+    def test_the_next_server_takes_the_room_that_was_lent(self):
+        server, _ = self.suffering()
+        self.boot(self.make_flavor(65, cloud.PCPUS))
+        self.assertEqual(['30%', '0%', '0%', '0%'], self.lent(server))
+        self.assert_ledgers([95, 65, 65, 65])
+        self.assert_audited()
+
+    def test_the_periodic_update_leaves_it(self):
+        server, _ = self.suffering()
+        self._run_periodics()
+        self.assertEqual('80%', self.lent(server)[0])
+
+    def test_a_service_that_ends_gives_it_back(self):
+        server, _ = self.suffering()
+        self.computes['host1'].stop()
+        self.assertEqual('30%', self.lent(server)[0])
+
+    def test_another_reservation_ends_it(self):
+        server, _ = self.suffering()
+        self.flags(allow_resize_to_same_host=True)
+        self._resize_server(server, self.make_flavor(40, 1))
+        self.assertEqual('40%', self.lent(server)[0])
+
+    def test_a_server_that_is_deleted_takes_it_along(self):
+        server, _ = self.suffering()
+        self._delete_server(server)
+        self.assert_ledgers([0] * cloud.PCPUS)
+        self._run_periodics()
+        self.assertEqual([], list(loans.Loans()))
+        self.assert_audited()

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reactor hears real processes; the kernel's budgets are a stand-in's."""
+
+import time
+
+import pytest
+
+from nova_rt import bandwidth
+from nova_rt import ledger
+from nova_rt import reservation
+from nova_rt import shares
+from nova_rt.reaction import loan_policy
+from nova_rt.reaction import reactor as reactors
+from nova_rt.reaction import threshold
+from nova_rt.testing import fake_kernel
+from nova_rt.virt import containers
+from nova_rt.virt import host
+from nova_rt.virt import loans
+from nova_rt.virt.cgroup import detect
+
+PATIENCE_S = 30
+LATE = 1
+WEB, DB = 'web', 'db'
+HELD = ledger.Holding(reservation.Reservation(30_000, 100_000, 1), (0,))
+CAP = bandwidth.fraction_to_bandwidth(0.9)
+
+
+def policy(after=2, most=0.5, for_s=600.0):
+    return loan_policy.LoanPolicy(
+        threshold.Threshold(after, 60.0) if after else None,
+        bandwidth.fraction_to_bandwidth(most), for_s)
+
+
+class Node:
+    """A host with a reactor.
+
+    Containers have numbers as libvirt gives them, and each a process of its own.
+    """
+
+    def __init__(self, folder, new_container, application, monkeypatch):
+        self.kernel = fake_kernel.FakeKernel(2, multi=True)
+        found = detect.detect(self.kernel, 2)
+        self.host = host.ReservationHost(
+            found, shares.HostShares.empty([CAP] * 2, found.occupancy),
+            book=loans.Loans(folder))
+        self.told = []
+        self.runs = {}
+        self._numbers = {}
+        self._new_container = new_container
+        self._application = application
+        monkeypatch.setattr(containers, 'first_process', self._first_process)
+        self.reactor = None
+
+    def _first_process(self, number):
+        if number not in self._numbers:
+            raise ProcessLookupError(number)
+        return self._numbers[number].pid
+
+    def begin(self, **wanted):
+        self.reactor = reactors.Reactor(
+            self.host, lambda: dict(self.runs), policy(**wanted),
+            lambda server, sentence: self.told.append((server, sentence)))
+        self.reactor.start()
+
+    def run(self, server, number, holding=HELD):
+        """Start a container, and return the number's control job."""
+        self._numbers[number] = made = self._new_container()
+        self.kernel.start(number, f'machine/{number}')
+        self.host.apply(number, holding)
+        self.runs[server] = containers.Container(number, holding)
+        return self._application(made)
+
+    def watched(self, *servers):
+        """Wait until these servers are watched, and no others."""
+        self.reactor.look_again()
+        self.eventually(lambda: set(self.reactor._known) == set(servers))
+
+    def eventually(self, holds):
+        end = time.monotonic() + PATIENCE_S
+        while not holds():
+            assert time.monotonic() < end, self.told
+            time.sleep(0.01)
+
+    def has(self, number):
+        return round(self.kernel.bandwidths(f'machine/{number}')[0] * 100 / bandwidth.BW_UNIT)
+
+    def sentences(self, count):
+        self.eventually(lambda: len(self.told) >= count)
+        return [sentence for _, sentence in self.told]
+
+
+@pytest.fixture
+def node(tmp_path, new_container, application, monkeypatch):
+    made = Node(tmp_path / 'loans', new_container, application, monkeypatch)
+    yield made
+    if made.reactor is not None:
+        made.reactor.stop()
+
+
+def miss(job):
+    job.begin(LATE)
+    job.end()
+
+
+def test_who_misses_too_often_is_lent_what_is_free(node):
+    job = node.run(WEB, 7)
+    node.begin()
+    node.watched(WEB)
+    miss(job)
+    time.sleep(0.1)
+    assert node.has(7) == 30
+    miss(job)
+    assert node.sentences(1) == [
+        'It missed 2 deadlines or more within 60 s: up to 50% of a CPU is lent to each vCPU, '
+        'until 600 s have passed without that.']
+    assert node.has(7) == 80
+
+
+def test_it_is_given_back_after_its_time(node):
+    job = node.run(WEB, 7)
+    node.begin(after=1, for_s=0.3)
+    node.watched(WEB)
+    miss(job)
+    assert node.sentences(2)[1] == 'What was lent to it has been given back.'
+    assert node.has(7) == 30
+
+
+def test_who_goes_on_missing_keeps_it(node):
+    job = node.run(WEB, 7)
+    node.begin(after=1, for_s=0.5)
+    node.watched(WEB)
+    end = time.monotonic() + 2
+    miss(job)
+    node.sentences(1)
+    while time.monotonic() < end:
+        miss(job)
+        time.sleep(0.02)
+        assert node.has(7) == 80
+    assert len(node.told) == 1
+    assert node.sentences(2)[1] == 'What was lent to it has been given back.'
+
+
+def test_one_that_starts_takes_what_it_needs_and_that_is_told(node):
+    job = node.run(WEB, 7)
+    node.begin(after=1, for_s=1.0)
+    node.watched(WEB)
+    miss(job)
+    node.sentences(1)
+    node.run(DB, 8, ledger.Holding(reservation.Reservation(60_000, 100_000, 1), (0,)))
+    assert (node.has(7), node.has(8)) == (30, 60)
+    assert node.sentences(2)[1] == 'What was lent to it was needed for another server.'
+    miss(job)
+    assert node.sentences(3)[2] == (
+        'It missed 1 deadline or more within 60 s, but nothing is free on its pCPUs.')
+
+
+def test_where_nothing_is_free_that_is_told_once(node):
+    job = node.run(WEB, 7)
+    node.run(DB, 8, ledger.Holding(reservation.Reservation(60_000, 100_000, 1), (0,)))
+    node.begin(after=1)
+    node.watched(WEB, DB)
+    for _ in range(20):
+        miss(job)
+        time.sleep(0.01)
+    assert node.sentences(1) == [
+        'It missed 1 deadline or more within 60 s, but nothing is free on its pCPUs.']
+
+
+def test_stopping_gives_all_back(node):
+    job = node.run(WEB, 7)
+    node.begin(after=1)
+    node.watched(WEB)
+    miss(job)
+    node.sentences(1)
+    node.reactor.stop()
+    node.reactor = None
+    assert node.has(7) == 30
+
+
+def test_by_default_it_is_heard_and_nothing_is_lent(node):
+    job = node.run(WEB, 7)
+    node.begin(after=0)
+    node.watched(WEB)
+    for _ in range(5):
+        miss(job)
+    time.sleep(0.1)
+    assert node.told == []
+    assert node.has(7) == 30
+
+
+def test_a_container_that_starts_again_is_heard_as_the_new_one(node):
+    node.run(WEB, 7)
+    node.begin(after=1)
+    node.watched(WEB)
+    node.kernel.stop(7)
+    job = node.run(WEB, 9)
+    node.watched(WEB)
+    node.eventually(lambda: node.reactor._known[WEB] == 9)
+    miss(job)
+    node.sentences(1)
+    assert node.has(9) == 80
+
+
+def test_what_ended_with_a_loan_is_no_trouble(node):
+    job = node.run(WEB, 7)
+    node.begin(after=1, for_s=0.3)
+    node.watched(WEB)
+    miss(job)
+    node.sentences(1)
+    node.kernel.stop(7)
+    del node.runs[WEB]
+    node.watched()
+    time.sleep(0.4)
+    assert len(node.told) == 1
+
+
+def test_a_job_that_hangs_counts_too(node):
+    job = node.run(WEB, 7)
+    node.begin(after=1)
+    node.watched(WEB)
+    job.begin(LATE)
+    job.check()
+    node.sentences(1)
+    assert node.has(7) == 80
+
+
+def test_without_libvirt_those_that_are_known_are_heard(node, monkeypatch):
+    job = node.run(WEB, 7)
+    node.begin(after=1)
+    node.watched(WEB)
+
+    def gone():
+        raise containers.UnreachableError('libvirt does not answer')
+    monkeypatch.setattr(node.reactor, '_running', gone)
+    node.reactor.look_again()
+    miss(job)
+    node.sentences(1)
+    assert node.has(7) == 80
