@@ -118,6 +118,7 @@ def _compute(site: Site) -> dict[str, dict[str, object]]:
             **({'wait_soft_reboot_seconds': DEAF_S} if site.runs_machines else {})},
         'os_vif_ovs': {'ovsdb_connection': openvswitch.SOCKET},
         'vnc': {'enabled': False},
+        'rt': {'lend_after_misses': 3, 'lend_for': 3},
         'nova_sys_admin': helper,
         'privsep_osbrick': helper,
         'vif_plug_linux_bridge_privileged': helper,
