@@ -131,11 +131,12 @@ class Folder:
         if self._fd is None or not self.is_there:
             return
         for name in _names(self._fd):
-            # Gone, or nothing that may be opened.
-            with contextlib.suppress(OSError):
+            try:
                 data = _read(self._fd, name)
-                if data is not None:
-                    yield name, data
+            except OSError:
+                continue  # Gone, or nothing that may be opened.
+            if data is not None:
+                yield name, data
 
     def close(self) -> None:
         """Let go of it."""
@@ -175,9 +176,11 @@ def _mount_of(fd: int) -> int:
 
 def _names(folder: int) -> list[str]:
     """Return the first names in a folder; none if it cannot be read at present."""
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        return [entry.name for entry in itertools.islice(entries, MOST)]
-    return []
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in itertools.islice(entries, MOST)]
+    except OSError:
+        return []
 
 
 def _read(folder: int, name: str) -> bytes | None:
@@ -185,12 +188,16 @@ def _read(folder: int, name: str) -> bytes | None:
 
     :raises OSError: if it cannot be opened
     """
-    with _closing(system.open_below(folder, name, os.O_PATH | os.O_NOFOLLOW,
-                                    _IN_FOLDER)) as seen:
+    seen = system.open_below(folder, name, os.O_PATH | os.O_NOFOLLOW, _IN_FOLDER)
+    try:
         # To open a device might do anything.
         if not stat.S_ISREG(os.fstat(seen).st_mode):
             return None
         # Without waiting: somebody may hold a lease.
-        with _closing(os.open(f'/proc/self/fd/{seen}',
-                              os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)) as fd:
-            return record.consistent(lambda size, at: os.pread(fd, size, at))
+        fd = os.open(f'/proc/self/fd/{seen}', os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    finally:
+        os.close(seen)
+    try:
+        return record.consistent(lambda size, at: os.pread(fd, size, at))
+    finally:
+        os.close(fd)
