@@ -341,6 +341,12 @@ def test_it_is_installed_where_programs_are_linked_statically(built, tmp_path):
     assert run(tmp_path / 'example').returncode == 0
 
 
+def test_the_example_of_the_user_guide_reports_its_jobs(built, folder, told):
+    program = jobs.compile_program(built, jobs.SOURCES / 'example.c')
+    assert run(program).returncode == 0
+    assert told('arm').jobs == 120
+
+
 def test_a_record_has_the_byte_order_and_layout_of_the_reader(library, folder):
     library.open('control', 5, 7)
     data = (folder / 'control').read_bytes()
