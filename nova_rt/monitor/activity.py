@@ -18,7 +18,7 @@ class News:
     :ivar overruns: jobs that used up their runtime
     :ivar overdue_ns: for how long the present job has been past its deadline; 0 if it
         is not, or if that was told before
-    :ivar heard_ns: when it was looked at, in the host's CLOCK_MONOTONIC
+    :ivar heard_ns: when it was read, in the host's CLOCK_MONOTONIC
     :ivar delay_ns: from the report to that; None if the server has another clock
     """
 
@@ -43,12 +43,17 @@ class Activity:
         self.record = known
         self._told_began_ns = 0
 
-    def news(self, now: record.Record, heard_ns: int, same_clock: bool) -> News | None:
-        """Return what is new in its record, None if nothing is."""
+    def news(self, now: record.Record, looked_ns: int, heard_ns: int,
+             same_clock: bool) -> News | None:
+        """Return what is new in its record, None if nothing is.
+
+        :param looked_ns: a time before the record was read
+        :param heard_ns: a time after that
+        """
         before, self.record = self.record, now
         misses = _added(before.misses, now.misses)
         overruns = _added(before.overruns, now.overruns)
-        overdue_ns = self._overdue(now, heard_ns if same_clock else now.reported_ns)
+        overdue_ns = self._overdue(now, looked_ns if same_clock else now.reported_ns)
         if not (misses or overruns or overdue_ns):
             return None
         delay_ns = heard_ns - now.reported_ns

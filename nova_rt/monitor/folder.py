@@ -62,10 +62,7 @@ class Process:
         """
         mounts = os.open('mountinfo', os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
         with open(mounts, 'rb') as file:
-            for line in file.read(_MOUNTS_SIZE).splitlines():
-                if line.startswith(b'%d ' % mount):
-                    return line.partition(b' - ')[2].split(b' ')[0].decode()
-        return None
+            return type_in(file.read(_MOUNTS_SIZE), mount)
 
     def close(self) -> None:
         """Close its files."""
@@ -144,6 +141,18 @@ class Folder:
             os.close(self._fd)
         self._fd = self._mount = None
         self.is_there = False
+
+
+def type_in(mounts: bytes, mount: int) -> str | None:
+    """Return the type of a mount in a list as of ``/proc/PID/mountinfo``.
+
+    The names in it are the tenant's: the kernel escapes spaces and line feeds, but no
+    carriage returns, at which splitlines() would split as well.
+    """
+    for line in mounts.split(b'\n'):
+        if line.startswith(b'%d ' % mount):
+            return line.partition(b' - ')[2].split(b' ')[0].decode()
+    return None
 
 
 @contextlib.contextmanager

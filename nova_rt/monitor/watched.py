@@ -52,10 +52,11 @@ class Watched:
 
     def look(self) -> list[activity.News]:
         """Return what it tells that is new."""
-        heard_ns = time.monotonic_ns()
+        looked_ns = time.monotonic_ns()
         return [news for found in self._found()
                 if (news := self._of(found).news(
-                    found, heard_ns, self.source.same_clock)) is not None]
+                    found, looked_ns, time.monotonic_ns(), self.source.same_clock))
+                is not None]
 
     def _of(self, found: record.Record) -> activity.Activity:
         known = (self._activities.pop(found.name, None)
