@@ -5,7 +5,10 @@ import re
 import struct
 import time
 
+from nova_rt.monitor import folder
+from nova_rt.monitor import pace
 from nova_rt.monitor import record
+from nova_rt.monitor import watched
 from nova_rt.testing import documentation
 from nova_rt.testing import jobs
 
@@ -48,3 +51,12 @@ def test_the_layout_in_the_example_is_that_of_the_reader():
     layout = re.search(r"struct\.Struct\('(.*)'\)", text)[1]
     assert layout == record._LAYOUT.format
     assert struct.calcsize(layout) == record.SIZE
+
+
+def test_the_bounds_on_the_page_are_those_of_the_host():
+    text = ' '.join((documentation.ROOT / PAGE).read_text().split())
+    for said in (f'up to {folder.MOST} activities',
+                 f'more than {pace.ONE:.0%} of a CPU, or its part of the {pace.ALL:.0%} that',
+                 f'looks at a quiet server every {watched.SLOW_NS // 10 ** 9} s',
+                 f'``/{folder.JOBS}``'):
+        assert said in text
