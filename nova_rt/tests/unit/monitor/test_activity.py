@@ -58,3 +58,33 @@ def test_a_job_that_ends_while_it_is_read_is_not_past_its_deadline():
     known = activity.Activity('server', record.decode(examples.pack()))
     present = record.decode(examples.pack(began_ns=1))
     assert known.news(present, 8_000_000, 8_000_100, same_clock=True) is None
+
+
+def test_a_job_that_hangs_and_ends_is_late_once():
+    known = activity.Activity('server', record.decode(examples.pack(jobs=0)))
+    hangs = record.decode(examples.pack(jobs=0, began_ns=1))
+    assert known.news(hangs, 9_000_000, 9_000_000, same_clock=True).late == 1
+    ended = told(misses=1, began_ns=9_000_001)
+    news = known.news(ended, 9_000_002, 9_000_002, same_clock=True)
+    assert (news.misses, news.late) == (1, 0)
+    later = known.news(told(misses=3), 9_000_003, 9_000_003, same_clock=True)
+    assert (later.misses, later.late) == (2, 2)
+
+
+def test_of_several_misses_only_the_one_that_was_told_is_not_late_again():
+    known = activity.Activity('server', record.decode(examples.pack(jobs=0)))
+    known.news(record.decode(examples.pack(jobs=0, began_ns=1)), 9_000_000, 9_000_000,
+               same_clock=True)
+    both = known.news(told(misses=2, began_ns=5), 9_000_000, 9_000_000, same_clock=True)
+    assert both.misses == 2
+    # The second, and the third, which hangs.
+    assert both.late == 2
+
+
+def test_a_job_that_hung_when_its_application_was_killed_hides_no_later_miss():
+    known = activity.Activity('server', record.decode(examples.pack(jobs=0)))
+    known.news(record.decode(examples.pack(jobs=0, began_ns=1)), 9_000_000, 9_000_000,
+               same_clock=True)
+    restarted = record.decode(examples.pack(jobs=0))
+    assert known.news(restarted, 9_000_001, 9_000_001, same_clock=True) is None
+    assert known.news(told(misses=1), 9_000_002, 9_000_002, same_clock=True).late == 1
