@@ -16,6 +16,7 @@ from bench import kernel
 from bench import kernel_picture
 from bench import machine_spawn
 from bench import measure
+from bench import misses
 from bench import model
 from bench import moves
 from bench import placement
@@ -78,7 +79,7 @@ def _shown(without_stack: bool) -> Iterator[measure.Measurement]:
     print(report.HEADER)
     added = measure.Spread(0, 0, 0)
     for part in (placement, acceptance, moves, model, translation, host_filter, scheduler,
-                 vcpu_threads, scrape, claim):
+                 vcpu_threads, scrape, misses, claim):
         began = time.monotonic()
         for measurement in part.measurements():
             print(report.line(measurement), flush=True)

@@ -34,7 +34,7 @@ static void leave_real_time(void)
 {
 	const struct sched_param normal = { .sched_priority = 0 };
 
-	sched_setscheduler(0, SCHED_OTHER, &normal);
+	syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &normal); /* musl's fails */
 	setpriority(PRIO_PROCESS, 0, -20);
 	prctl(PR_SET_TIMERSLACK, 1UL);
 }

@@ -18,7 +18,7 @@ struct nova_rt_job {
 	atomic_flag busy;
 	bool has_port;
 	atomic_bool unsent;
-	uint64_t tried_ns;
+	_Atomic uint64_t tried_ns;
 	/* The release of the job that check() has reported. */
 	uint64_t told_ns;
 };

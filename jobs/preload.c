@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -148,10 +149,10 @@ EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *re
 	return next.clock_nanosleep(clock, flags, request, remain);
 }
 
-/* Others yield to each other, not until their next period. */
+/* Others yield to each other, not until their next period. musl's function fails. */
 static bool has_periods(void)
 {
-	return (sched_getscheduler(0) & ~RESET_ON_FORK) == SCHED_DEADLINE;
+	return (syscall(SYS_sched_getscheduler, 0) & ~RESET_ON_FORK) == SCHED_DEADLINE;
 }
 
 EXPORT int sched_yield(void)

@@ -111,6 +111,18 @@ def test_its_guard_ends_with_the_program(command, folder):
     assert time.monotonic() - began < PATIENCE_S
 
 
+def test_its_guard_is_not_on_the_budget_of_the_reservation(as_root, command, folder):
+    start = ('chrt', '--fifo', '10', command, '--period', '1s', 'sleep', '60')
+    with subprocess.Popen(start, stderr=subprocess.PIPE, text=True) as process:
+        until(lambda: guards(folder) or process.poll() is not None)
+        if process.poll() is not None:
+            pytest.skip(process.stderr.read())
+        guard, = guards(folder)
+        until(lambda: os.sched_getscheduler(int(guard)) == os.SCHED_OTHER)
+        assert os.sched_getscheduler(process.pid) == os.SCHED_FIFO
+        process.kill()
+
+
 def guards(folder):
     """Return the processes that have a file in the folder open."""
     found = []

@@ -62,10 +62,7 @@ class Process:
         """
         mounts = os.open('mountinfo', os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
         with open(mounts, 'rb') as file:
-            for line in file.read(_MOUNTS_SIZE).splitlines():
-                if line.startswith(b'%d ' % mount):
-                    return line.partition(b' - ')[2].split(b' ')[0].decode()
-        return None
+            return type_in(file.read(_MOUNTS_SIZE), mount)
 
     def close(self) -> None:
         """Close its files."""
@@ -131,11 +128,12 @@ class Folder:
         if self._fd is None or not self.is_there:
             return
         for name in _names(self._fd):
-            # Gone, or nothing that may be opened.
-            with contextlib.suppress(OSError):
+            try:
                 data = _read(self._fd, name)
-                if data is not None:
-                    yield name, data
+            except OSError:
+                continue  # Gone, or nothing that may be opened.
+            if data is not None:
+                yield name, data
 
     def close(self) -> None:
         """Let go of it."""
@@ -143,6 +141,18 @@ class Folder:
             os.close(self._fd)
         self._fd = self._mount = None
         self.is_there = False
+
+
+def type_in(mounts: bytes, mount: int) -> str | None:
+    """Return the type of a mount in a list as of ``/proc/PID/mountinfo``.
+
+    The names in it are the tenant's: the kernel escapes spaces and line feeds, but no
+    carriage returns, at which splitlines() would split as well.
+    """
+    for line in mounts.split(b'\n'):
+        if line.startswith(b'%d ' % mount):
+            return line.partition(b' - ')[2].split(b' ')[0].decode()
+    return None
 
 
 @contextlib.contextmanager
@@ -175,9 +185,11 @@ def _mount_of(fd: int) -> int:
 
 def _names(folder: int) -> list[str]:
     """Return the first names in a folder; none if it cannot be read at present."""
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        return [entry.name for entry in itertools.islice(entries, MOST)]
-    return []
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in itertools.islice(entries, MOST)]
+    except OSError:
+        return []
 
 
 def _read(folder: int, name: str) -> bytes | None:
@@ -185,12 +197,16 @@ def _read(folder: int, name: str) -> bytes | None:
 
     :raises OSError: if it cannot be opened
     """
-    with _closing(system.open_below(folder, name, os.O_PATH | os.O_NOFOLLOW,
-                                    _IN_FOLDER)) as seen:
+    seen = system.open_below(folder, name, os.O_PATH | os.O_NOFOLLOW, _IN_FOLDER)
+    try:
         # To open a device might do anything.
         if not stat.S_ISREG(os.fstat(seen).st_mode):
             return None
         # Without waiting: somebody may hold a lease.
-        with _closing(os.open(f'/proc/self/fd/{seen}',
-                              os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)) as fd:
-            return record.consistent(lambda size, at: os.pread(fd, size, at))
+        fd = os.open(f'/proc/self/fd/{seen}', os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    finally:
+        os.close(seen)
+    try:
+        return record.consistent(lambda size, at: os.pread(fd, size, at))
+    finally:
+        os.close(fd)

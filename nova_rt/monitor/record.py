@@ -7,9 +7,9 @@ A tenant has written it: it may be anything.
 from __future__ import annotations
 
 from collections.abc import Callable
-import dataclasses
 import re
 import struct
+from typing import NamedTuple
 
 from nova_rt import errors
 
@@ -32,8 +32,7 @@ class RecordError(errors.NovaRTError):
     """It is no record; the message says why."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """An activity's counts since it was first reported; times in ns.
 
     Points in time are those of the server's CLOCK_MONOTONIC.
@@ -84,7 +83,7 @@ def decode(data: bytes) -> Record:
 
 def unknown(record: Record) -> Record:
     """Return what is known of an activity before anything is."""
-    return dataclasses.replace(record, misses=0, overruns=0)
+    return record._replace(misses=0, overruns=0)
 
 
 def _check(record: Record) -> None:

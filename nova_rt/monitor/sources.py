@@ -27,8 +27,16 @@ class Source(Protocol):
     fd: int
     same_clock: bool
 
+    def wake(self) -> None:
+        """Take note that its file can be read."""
+        ...
+
     def arm(self) -> int | None:
         """Be woken once more; return the number of inotify's watch, if it has one."""
+        ...
+
+    def disarm(self) -> None:
+        """Be woken no more, but for inotify's watch, which others may have as well."""
         ...
 
     def refresh(self) -> None:
@@ -40,7 +48,7 @@ class Source(Protocol):
         ...
 
     def has_ended(self) -> bool:
-        """Return whether there is nothing more to come."""
+        """Return whether nothing more can come."""
         ...
 
     def close(self) -> None:
@@ -61,6 +69,7 @@ class ContainerSource:
         self._folder = folder.Folder(self._process)
         self._inotify = inotify
         self._epoll = epoll
+        self._ended = False
         self.fd = self._process.fd
         try:
             epoll.register(self.fd, select.EPOLLIN)
@@ -69,11 +78,18 @@ class ContainerSource:
             raise
         self.refresh()
 
+    def wake(self) -> None:
+        """Take note that the first process has ended."""
+        self._ended = True
+
     def arm(self) -> int | None:
         """Be woken by the next report, or where the folder appears."""
         if not self._folder.is_there:
             self._folder.find()
         return self._folder.watch(self._inotify)
+
+    def disarm(self) -> None:
+        """Leave the watch to who has been told of it."""
 
     def refresh(self) -> None:
         """Find the folder anew: the container may have mounted something there."""
@@ -85,9 +101,7 @@ class ContainerSource:
 
     def has_ended(self) -> bool:
         """Return whether the first process has."""
-        poll = select.poll()
-        poll.register(self.fd, select.POLLIN)
-        return bool(poll.poll(0))
+        return self._ended
 
     def close(self) -> None:
         """Let go of the folder and the process."""
@@ -112,9 +126,16 @@ class StreamSource:
         self._ended = False
         epoll.register(stream, _ONCE)
 
+    def wake(self) -> None:
+        """Leave what there is to read to :meth:`contents`."""
+
     def arm(self) -> None:
         """Be woken when there is something to read."""
         self._epoll.modify(self.fd, _ONCE)
+
+    def disarm(self) -> None:
+        """Be woken only, and once, when the other end is closed."""
+        self._epoll.modify(self.fd, select.EPOLLONESHOT)
 
     def refresh(self) -> None:
         """Keep the stream."""

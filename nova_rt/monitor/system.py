@@ -117,9 +117,13 @@ class Timer:
     def __init__(self) -> None:
         self.fd = _checked(_libc.timerfd_create(
             1, os.O_NONBLOCK | os.O_CLOEXEC))  # CLOCK_MONOTONIC
+        self._at_ns: int | None = None
 
     def set(self, at_ns: int | None) -> None:
         """Set another point in time, None for never; it can be read no more until then."""
+        if at_ns == self._at_ns:
+            return
+        self._at_ns = at_ns
         seconds, ns = divmod(0 if at_ns is None else max(at_ns, 1), _NS_PER_S)
         _checked(_libc.timerfd_settime(
             self.fd, _ABSOLUTE,

@@ -25,7 +25,7 @@ _NAMES = 64
 class Watched:
     """A server.
 
-    :ivar armed: whether the kernel will tell of its next report
+    :ivar armed: whether the kernel tells of its next report
     :ivar watch: inotify's number of that, if it has one
     :ivar due_ns: when it is looked at, whatever happens
     """
@@ -52,10 +52,11 @@ class Watched:
 
     def look(self) -> list[activity.News]:
         """Return what it tells that is new."""
-        heard_ns = time.monotonic_ns()
+        looked_ns = time.monotonic_ns()
         return [news for found in self._found()
                 if (news := self._of(found).news(
-                    found, heard_ns, self.source.same_clock)) is not None]
+                    found, looked_ns, time.monotonic_ns(), self.source.same_clock))
+                is not None]
 
     def _of(self, found: record.Record) -> activity.Activity:
         known = (self._activities.pop(found.name, None)
@@ -84,15 +85,18 @@ class Watched:
                       self._server, name, why)
         self._doubted = True
 
-    def rest(self, spent_ns: int, servers: int) -> None:
-        """Look at it again when it may take CPU time again.
+    def spend(self, spent_ns: int, servers: int) -> bool:
+        """Say when it is looked at next after so much CPU time; return whether it rests.
 
         :param servers: how many there are
         """
-        self.due_ns = self._budget.spend(spent_ns, time.monotonic_ns(), servers)
-
-    def wait(self, spent_ns: int, servers: int) -> None:
-        """Look at it again when the kernel tells of it, or at last some time."""
         now_ns = time.monotonic_ns()
-        self._budget.spend(spent_ns, now_ns, servers)
-        self.due_ns = now_ns + SLOW_NS
+        rest_ns = self._budget.spend(spent_ns, now_ns, servers)
+        self.due_ns = now_ns + rest_ns if rest_ns else _rounded(now_ns + SLOW_NS)
+        return rest_ns > 0
+
+
+def _rounded(time_ns: int) -> int:
+    """Return a time at which others are due as well: to wake costs more than to look."""
+    together_ns = SLOW_NS // 10
+    return -(-time_ns // together_ns) * together_ns

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hears of the misses of all servers at once, and at a bounded cost.
 
-A server is looked at as soon as the kernel tells of its report. Then it rests: what it
-reports meanwhile is found at the end of the rest, as records count. The kernel itself
-forgets it until then, so that no flood of reports can wake the host.
+A server is looked at as soon as the kernel tells of its report. One that has taken its share
+of a CPU rests: what it reports meanwhile is found at the end of the rest, as records count.
+The kernel forgets it until then, and after each event, so that no flood wakes the host.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from nova_rt.monitor import record
 from nova_rt.monitor import sources
 from nova_rt.monitor import system
 from nova_rt.monitor import watched
+
+# Others may have missed a deadline meanwhile.
+_AT_ONCE = 16
 
 
 class Watcher:
@@ -84,10 +87,10 @@ class Watcher:
         """Return what has happened, without waiting."""
         with self._lock:
             began_ns = time.thread_time_ns()
-            woken, due = self._woken(), self._take_due()
-            news = [new for server in woken | due for new in self._servers[server].look()]
+            servers = self._woken() | self._take_due()
+            news = [new for server in servers for new in self._look_at(server)]
             spent_ns = time.thread_time_ns() - began_ns
-            self._schedule(woken, due - woken, spent_ns // max(len(woken | due), 1))
+            self._schedule(servers, spent_ns // max(len(servers), 1))
             return news
 
     def close(self) -> None:
@@ -105,7 +108,7 @@ class Watcher:
         self._by_file[source.fd] = server
         self._arm(server)
         one.learn()
-        self._schedule(set(), {server}, 0)
+        self._schedule({server}, 0)
 
     def _remove(self, server: str) -> None:
         one = self._servers.get(server)
@@ -113,6 +116,11 @@ class Watcher:
             self._disarm(server)
             del self._servers[server], self._by_file[one.source.fd]
             one.source.close()
+
+    def _look_at(self, server: str) -> list[activity.News]:
+        # Armed before: a report between both is seen twice, not never.
+        self._arm(server)
+        return self._servers[server].look()
 
     def _arm(self, server: str) -> None:
         """Let the kernel tell of its next report."""
@@ -127,8 +135,10 @@ class Watcher:
             self._by_watch.setdefault(one.watch, set()).add(server)
 
     def _disarm(self, server: str) -> None:
+        """Let the kernel forget it."""
         one = self._servers[server]
         one.armed = False
+        one.source.disarm()
         if one.watch is not None:
             others = self._by_watch[one.watch]
             others.discard(server)
@@ -138,13 +148,15 @@ class Watcher:
         one.watch = None
 
     def _woken(self) -> set[str]:
-        """Return the servers that the kernel tells of, and now forgets."""
+        """Return the servers that the kernel tells of, and that it has forgotten now."""
         woken: set[str] = set()
         for fd, _ in self._epoll.poll(0):
             if fd == self._inotify.fd:
                 woken |= self._reported()
             elif fd in self._by_file:
-                woken.add(self._by_file[fd])
+                server = self._by_file[fd]
+                self._servers[server].source.wake()
+                woken.add(server)
         for server in woken:
             self._disarm(server)
         return woken
@@ -156,28 +168,25 @@ class Watcher:
         return {server for number in happened for server in self._by_watch.get(number, ())}
 
     def _take_due(self) -> set[str]:
-        """Return the servers that have rested or told nothing for long, armed."""
+        """Return servers that have rested or told nothing for long, not too many at once."""
         due: set[str] = set()
         now_ns = time.monotonic_ns()
-        while self._due and self._due[0][0] <= now_ns:
+        while self._due and self._due[0][0] <= now_ns and len(due) < _AT_ONCE:
             due_ns, server = heapq.heappop(self._due)
             if server in self._servers and self._servers[server].due_ns == due_ns:
                 due.add(server)
-        for server in due:
-            # Before it is looked at: a report between both is heard twice, not never.
-            self._arm(server)
         return due
 
-    def _schedule(self, woken: set[str], due: set[str], spent_ns: int) -> None:
+    def _schedule(self, servers: set[str], spent_ns: int) -> None:
         """Say when servers that were looked at are looked at next."""
-        for server in woken | due:
+        for server in servers:
             one = self._servers[server]
             if one.source.has_ended():
                 self._remove(server)
                 continue
-            if server in woken:
-                one.rest(spent_ns, len(self._servers))
-            else:
-                one.wait(spent_ns, len(self._servers))
-            heapq.heappush(self._due, (one.due_ns, server))
+            before_ns = one.due_ns
+            if one.spend(spent_ns, len(self._servers)):
+                self._disarm(server)
+            if one.due_ns != before_ns:
+                heapq.heappush(self._due, (one.due_ns, server))
         self._timer.set(self._due[0][0] if self._due else None)
