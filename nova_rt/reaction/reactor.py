@@ -145,14 +145,13 @@ class Reactor:
         self._helped.pop(server, None)
 
     def _hear(self, news: activity.News) -> None:
-        late = news.misses + bool(news.overdue_ns)
         LOG.debug('The server %s missed %s of its activity %s, %d overruns.', news.server,
-                  wording.counted(late, 'deadline'), news.record.name, news.overruns)
+                  wording.counted(news.late, 'deadline'), news.record.name, news.overruns)
         tally = self._tallies.get(news.server)
         after = self._policy.after
-        if not late or tally is None or after is None:
+        if not news.late or tally is None or after is None:
             return
-        if tally.add(late, news.heard_ns / 1e9) and not self._was_helped(news.server):
+        if tally.add(news.late, news.heard_ns / 1e9) and not self._was_helped(news.server):
             self._lend(news.server, after)
 
     def _was_helped(self, server: str) -> bool:

@@ -16,6 +16,7 @@ import sqlalchemy
 
 from demo import picture
 from nova_rt import shares
+from nova_rt.virt import containers
 from nova_rt.virt.cgroup import dialect
 from stack import cloud as stack_cloud
 from stack import kernel as stack_kernel
@@ -238,7 +239,8 @@ class ContainerUser(User):
     def init_of(self, server: str) -> int:
         """Return the process that is init in a server's container."""
         group = stack_kernel.ACCOUNTING / self.container(server).group
-        return min(map(int, (group / 'cgroup.procs').read_text().split()))
+        controller = min(map(int, (group / 'cgroup.procs').read_text().split()))
+        return containers.first_process(controller)
 
 
 def nothing_held(kernel: dialect.Dialect) -> bool:

@@ -6,7 +6,6 @@ deadlines; libvirt and the kernel's budgets are stand-ins.
 import os
 from pathlib import Path
 import subprocess
-import tempfile
 import unittest
 from unittest import mock
 

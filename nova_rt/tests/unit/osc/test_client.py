@@ -30,7 +30,7 @@ def test_it_names_its_version_and_leaves_out_what_is_none(api, requests_mock):
     api.get('/servers', host='a', marker=None)
     request = requests_mock.last_request
     assert request.qs == {'host': ['a']}
-    assert request.headers['OpenStack-API-Version'] == 'rt 1.0'
+    assert request.headers['OpenStack-API-Version'] == 'rt latest'
 
 
 def test_pages_are_asked_for_until_there_are_no_more(api, requests_mock):
