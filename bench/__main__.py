@@ -20,6 +20,7 @@ from bench import misses
 from bench import model
 from bench import moves
 from bench import placement
+from bench import reaction
 from bench import report
 from bench import scheduler
 from bench import scrape
@@ -79,7 +80,7 @@ def _shown(without_stack: bool) -> Iterator[measure.Measurement]:
     print(report.HEADER)
     added = measure.Spread(0, 0, 0)
     for part in (placement, acceptance, moves, model, translation, host_filter, scheduler,
-                 vcpu_threads, scrape, misses, claim):
+                 vcpu_threads, scrape, misses, reaction, claim):
         began = time.monotonic()
         for measurement in part.measurements():
             print(report.line(measurement), flush=True)

@@ -56,7 +56,7 @@ def apply(rounds: int) -> Applied:
         reason = str(exc)
     if spoken is None:
         return _on_fake(rounds, reason or 'this kernel has no real-time groups')
-    with _groups(spoken) as pid:
+    with groups(spoken) as pid:
         return Applied(
             _applications(spoken, pid, rounds), f'{spoken.name} groups',
             {'pCPUs': count, 'containers beside': NEIGHBOURS})
@@ -91,7 +91,7 @@ def _take_back(spoken: dialect.Dialect) -> None:
 
 
 @contextlib.contextmanager
-def _groups(spoken: dialect.Dialect) -> Iterator[int]:
+def groups(spoken: dialect.Dialect) -> Iterator[int]:
     """Create the groups with a process in one of them; remove everything at the end."""
     tree = spoken.tree
     with contextlib.ExitStack() as made:
