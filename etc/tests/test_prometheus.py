@@ -16,6 +16,8 @@ from nova_rt import shares
 from nova_rt import usage
 from nova_rt.metrics import collector
 from nova_rt.metrics import servers
+from nova_rt.monitor import record
+from nova_rt.tests.unit.monitor import examples
 
 ETC = pathlib.Path(__file__).parents[1]
 RULES = ETC / 'prometheus/nova-rt.rules.yml'
@@ -53,7 +55,8 @@ class Running:
 def exported():
     """The names of all metrics."""
     registry = prometheus_client.CollectorRegistry()
-    registry.register(collector.Reservations(Host(), Running()))
+    registry.register(collector.Reservations(
+        Host(), Running(), lambda number: [record.decode(examples.missed())]))
     return {sample.name for metric in registry.collect() for sample in metric.samples}
 
 

@@ -23,8 +23,10 @@ from oslo_log import log as logging  # noqa: E402
 import prometheus_client  # noqa: E402
 
 from nova_rt import errors  # noqa: E402
+from nova_rt import kinds as server_kinds  # noqa: E402
 import nova_rt.conf  # noqa: E402
 from nova_rt.metrics import collector  # noqa: E402
+from nova_rt.metrics import jobs  # noqa: E402
 from nova_rt.metrics import servers  # noqa: E402
 from nova_rt.virt import kinds  # noqa: E402
 from nova_rt.virt import this_host  # noqa: E402
@@ -72,9 +74,11 @@ def serve(conf: cfg.ConfigOpts) -> None:
     :raises ListenError: if the address cannot be listened at
     """
     metrics = prometheus_client.CollectorRegistry()
+    tells = (jobs.of_container if kinds.of(conf) is server_kinds.Kind.CONTAINER
+             else jobs.of_machine)
     metrics.register(collector.Reservations(
         this_host.from_options(conf),
-        servers.Servers(lambda: libvirt.openReadOnly(kinds.uri(conf)))))
+        servers.Servers(lambda: libvirt.openReadOnly(kinds.uri(conf))), tells))
     address, port = conf.rt.metrics_address, conf.rt.metrics_port
     try:
         prometheus_client.start_http_server(port, address, metrics)

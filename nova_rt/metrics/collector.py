@@ -7,6 +7,7 @@ number follows from the reservations alone: see :doc:`/operator/metrics`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from nova_rt import errors
 from nova_rt import shares
 from nova_rt import usage
 from nova_rt.metrics import servers
+from nova_rt.monitor import record
 from nova_rt.virt import host
 
 LOG = logging.getLogger(__name__)
@@ -56,16 +58,23 @@ _COUNTERS = (
 )
 
 
+# Returns what the activities of a server tell, by libvirt's id of its domain.
+Tells = Callable[[int], Sequence[record.Record]]
+
+
 class Reservations(registry.Collector):
     """The reservations of this host, as the kernel holds them.
 
     :param reservations: the host
     :param running: what runs there
+    :param tells: what the applications of a server tell of their jobs
     """
 
-    def __init__(self, reservations: host.Host, running: servers.Servers) -> None:
+    def __init__(self, reservations: host.Host, running: servers.Servers,
+                 tells: Tells) -> None:
         self._host = reservations
         self._servers = running
+        self._tells = tells
 
     def collect(self) -> Iterator[core.Metric]:
         """Yield all metrics; without libvirt, those of the host alone."""
@@ -77,6 +86,22 @@ class Reservations(registry.Collector):
         yield from _of_servers(running or ())
         yield from _of_usage(running or (), self._host.usages({
             server.uuid: (server.number, server.holding) for server in running or ()}))
+        yield from self._of_jobs(running or ())
+
+    def _of_jobs(self, running: Sequence[servers.Server]) -> Iterator[core.Metric]:
+        """Yield what applications tell, of each server in the sum: names are the tenant's."""
+        jobs = core.CounterMetricFamily(
+            'nova_rt_server_jobs', 'Jobs that applications say they have done.',
+            labels=['server'])
+        misses = core.CounterMetricFamily(
+            'nova_rt_server_missed_deadlines',
+            'Those of the jobs that missed their deadlines.', labels=['server'])
+        for server in running:
+            told = self._tells(server.number)
+            if told:
+                jobs.add_metric([server.uuid], sum(each.jobs for each in told))
+                misses.add_metric([server.uuid], sum(each.misses for each in told))
+        yield from (jobs, misses)
 
     def _running(self) -> Sequence[servers.Server] | None:
         """Return what runs, None if libvirt does not say."""

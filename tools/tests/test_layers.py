@@ -42,7 +42,7 @@ ALLOWED = {
     'nova_rt.view': _FLOOR | {'nova_rt.filters'},
     'nova_rt.explain': _FLOOR | {
         'nova_rt.defrag', 'nova_rt.filters', 'nova_rt.limits', 'nova_rt.view'},
-    'nova_rt.metrics': _FLOOR | {'nova_rt.virt'},
+    'nova_rt.metrics': _FLOOR | {'nova_rt.monitor', 'nova_rt.virt'},
     'nova_rt.monitor': {'nova_rt'},
     'nova_rt.reaction': _FLOOR | {'nova_rt.monitor', 'nova_rt.virt'},
     'nova_rt.removal': _FLOOR | {'nova_rt.db', 'nova_rt.virt'},

@@ -11,6 +11,8 @@ from nova_rt import shares
 from nova_rt import usage
 from nova_rt.metrics import collector
 from nova_rt.metrics import servers
+from nova_rt.monitor import record
+from nova_rt.tests.unit.monitor import examples
 from nova_rt.virt import containers
 
 UUID = '6f1d7c1e-0f43-4a36-9a4a-2f5d6d1f3c11'
@@ -54,9 +56,9 @@ class Running:
 @pytest.fixture
 def told():
     """Returns what a scrape would be told: a number by name and labels."""
-    def told(host, running):
+    def told(host, running, tells=lambda number: ()):
         registry = prometheus_client.CollectorRegistry()
-        registry.register(collector.Reservations(host, running))
+        registry.register(collector.Reservations(host, running, tells))
         return {(sample.name, *sample.labels.values()): pytest.approx(sample.value, abs=1e-6)
                 for metric in registry.collect() for sample in metric.samples}
     return told
@@ -80,6 +82,14 @@ def test_everything_that_is_known_is_told_in_base_units(told):
         ('nova_rt_server_waiting_seconds_total', UUID, '0'): 0.25,
         ('nova_rt_server_throttled_total', UUID, '0'): 12,
         ('nova_rt_server_overruns_total', UUID, '0'): 1}
+
+
+def test_what_applications_tell_is_summed_as_their_names_are_the_tenants(told):
+    activities = [record.decode(examples.missed(misses, name=name))
+                  for name, misses in ((b'control', 2), (b'planner', 1))]
+    found = told(Host(), Running(SERVER), {7: activities}.__getitem__)
+    assert found['nova_rt_server_jobs_total', UUID] == 3
+    assert found['nova_rt_server_missed_deadlines_total', UUID] == 3
 
 
 def test_where_a_reservation_occupies_every_pcpu_all_are_reserved(told):

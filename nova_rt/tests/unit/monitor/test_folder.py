@@ -11,6 +11,7 @@ import time
 import pytest
 
 from nova_rt.monitor import folder as monitor_folder
+from nova_rt.monitor import reading
 from nova_rt.tests.unit.monitor import examples
 
 PATIENCE_S = 30
@@ -194,3 +195,15 @@ def test_a_process_that_has_ended_is_no_container(container):
     process.close()
     with pytest.raises(ProcessLookupError):
         monitor_folder.Process(container.pid)
+
+
+def test_what_a_container_tells_can_be_read_without_waiting(container, application):
+    assert reading.of_container(container.pid) == []
+    job = application(container)
+    job.begin(1)
+    job.end()
+    (container.jobs / 'nonsense').write_text('nonsense')
+    told, = reading.of_container(container.pid)
+    assert (told.name, told.jobs, told.misses) == ('control', 1, 1)
+    with pytest.raises(ProcessLookupError):
+        reading.of_container(2 ** 22)
