@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Misses of real processes in mount namespaces of their own."""
 
+import fcntl
 import gc
 import os
 import pty
@@ -9,6 +10,8 @@ import select
 import signal
 import socket
 import subprocess
+import sys
+import termios
 import threading
 import time
 import tty
@@ -295,6 +298,17 @@ def test_a_flood_of_one_delays_no_other(watcher, hear, new_container, applicatio
     # More than its queue holds, if the kernel went on to fill it.
     miss(job)
     assert {news.server for news in hear(2)} == {'loud', 'calm'}
+
+
+def test_no_flood_fills_the_queue_that_all_servers_share(watcher, container, application):
+    activities = [application(container, name) for name in 'ab']
+    watcher.add_container('server', container.pid)
+    for _ in range(100):
+        for job in activities:
+            miss(job)
+    queued = fcntl.ioctl(watcher._inotify.fd, termios.FIONREAD, bytes(4))
+    # An event with a name, and that the watch has ended.
+    assert 0 < int.from_bytes(queued, sys.byteorder) <= 2 * (16 + 16)
 
 
 def test_lost_events_are_made_up_for(watcher, hear, container, application, monkeypatch):
