@@ -6,9 +6,9 @@ changes of a schema, and on the others two tables would stay locked until both
 are done. So each step looks first at what is there, and whatever an
 interruption leaves is completed, or taken back, by running again.
 
-Nothing records the revision: each revision says by its ``applied(connection)``
-whether a database has it. Nova's archive_deleted_rows stumbles over every table in
-a cell's database that is not its own, Alembic's table of versions included.
+Nothing records the revision: a database has one if it has its ``COLUMNS``. Nova's
+archive_deleted_rows stumbles over every table in a cell's database that is not its
+own, Alembic's table of versions included.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def revision(connection: sa.Connection) -> str | None:
     """
     whole = None
     for step in _oldest_first():
-        if not step.module.applied(connection):
+        if not generated.applied(connection, step.module.COLUMNS):
             break
         whole = step.revision
     return whole
@@ -58,7 +58,7 @@ def columns() -> list[generated.Column]:
 
 def begun(connection: sa.Connection) -> bool:
     """Return whether a database has any of our columns."""
-    return any(step.module.begun(connection) for step in _newest_first())
+    return generated.begun(connection, columns())
 
 
 def upgrade(connection: sa.Connection, patience_s: int) -> None:
@@ -72,8 +72,8 @@ def upgrade(connection: sa.Connection, patience_s: int) -> None:
     _be_patient(connection, patience_s)
     with operations.Operations.context(migration.MigrationContext.configure(connection)):
         for step in _oldest_first():
-            if not step.module.applied(connection):
-                step.module.upgrade()
+            if not generated.applied(connection, step.module.COLUMNS):
+                generated.add(step.module.COLUMNS)
 
 
 def downgrade(connection: sa.Connection, patience_s: int) -> None:
@@ -85,7 +85,7 @@ def downgrade(connection: sa.Connection, patience_s: int) -> None:
     _be_patient(connection, patience_s)
     with operations.Operations.context(migration.MigrationContext.configure(connection)):
         for step in _newest_first():
-            step.module.downgrade()
+            generated.drop(step.module.COLUMNS)
 
 
 def _newest_first() -> Iterator[script.Script]:

@@ -4,8 +4,6 @@
 Revision ID: c1f0a87d52e3
 """
 
-import sqlalchemy as sa
-
 from nova_rt.db import generated
 
 revision = 'c1f0a87d52e3'
@@ -22,23 +20,3 @@ COLUMNS = (
     generated.Column('instance_extra', 'rt_period_us', 'flavor',
                      (*generated.EXTRA_SPECS, 'hw:cpu.rt_period_us'), generated.TIME),
 )
-
-
-def applied(connection: sa.Connection) -> bool:
-    """Return whether a database has all of it."""
-    return generated.applied(connection, COLUMNS)
-
-
-def begun(connection: sa.Connection) -> bool:
-    """Return whether a database has any of it."""
-    return generated.begun(connection, COLUMNS)
-
-
-def upgrade() -> None:
-    """Add what is not there."""
-    generated.add(COLUMNS)
-
-
-def downgrade() -> None:
-    """Drop what is there."""
-    generated.drop(COLUMNS)
