@@ -250,8 +250,8 @@ def test_nothing_waits_or_breaks_where_calls_meet(program, folder, told, how):
 
 
 def test_a_reader_never_sees_half_a_job(program, folder):
-    with subprocess.Popen((program('hammer'), 'control', 'alone', '1000000000'),
-                          stdout=subprocess.PIPE) as process:
+    with jobs.running(program('hammer'), 'control', 'alone', '1000000000',
+                      stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         fd = os.open(folder / 'control', os.O_RDONLY)
         seen = set()
@@ -262,7 +262,6 @@ def test_a_reader_never_sees_half_a_job(program, folder):
                 assert found.misses == found.jobs == found.consecutive
                 seen.add(found.jobs)
         os.close(fd)
-        process.kill()
 
 
 def test_a_writer_that_is_killed_anywhere_is_taken_over(program, folder, told):

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+import contextlib
 import ctypes
 import os
 from pathlib import Path
 import subprocess
+from typing import Any
 
 SOURCES = Path(__file__).parents[2] / 'jobs'
 FOLDER_VARIABLE = 'NOVA_RT_JOBS_DIR'
@@ -30,6 +33,16 @@ def compile_program(built: Path, source: Path, *options: str) -> Path:
                     '-o', program, source, f'-I{built}/include',
                     built / 'lib' / 'libnova-rt-jobs.a'), check=True)
     return program
+
+
+@contextlib.contextmanager
+def running(*command: str | Path, **more: Any) -> Iterator[subprocess.Popen[str]]:
+    """Start a program, which is killed at the end, even if it is stopped."""
+    with subprocess.Popen(command, text=True, **more) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 class Library:

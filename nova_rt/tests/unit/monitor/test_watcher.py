@@ -19,12 +19,14 @@ import tty
 import pytest
 
 from nova_rt.monitor import pace
+from nova_rt.monitor import record
 from nova_rt.monitor import watched
 from nova_rt.monitor import watcher as monitor_watcher
 from nova_rt.testing import jobs
 from nova_rt.tests.unit.monitor import examples
 
 LATE = 1
+PATIENCE_S = 30
 
 
 def miss(job):
@@ -471,12 +473,22 @@ def test_nova_rt_run_in_a_container_is_heard(watcher, hear, container, built):
 def test_a_program_that_is_stopped_is_heard(watcher, hear, container, built):
     program = jobs.compile_program(built, jobs.SOURCES / 'tests' / 'periodic.c')
     watcher.add_container('server', container.pid)
-    with subprocess.Popen(('nsenter', '--target', str(container.pid), '--mount',
-                           built / 'bin' / 'nova-rt-run', '--period', '20ms', '--',
-                           program, 'nanosleep', '99999')) as process:
-        while not (container.jobs / 'periodic').exists():
+    with jobs.running('nsenter', '--target', str(container.pid), '--mount',
+                      built / 'bin' / 'nova-rt-run', '--period', '20ms', '--deadline', '50ms',
+                      '--', program, 'nanosleep', '99999') as process:
+        # Not before it is the program.
+        end = time.monotonic() + PATIENCE_S
+        while not jobs_of(container, 'periodic'):
+            assert time.monotonic() < end
             time.sleep(0.01)
         process.send_signal(signal.SIGSTOP)
         while not any(news.overdue_ns for news in hear()):
             pass
-        process.kill()
+
+
+def jobs_of(container, name):
+    """Return how many jobs of an activity have ended."""
+    try:
+        return record.decode((container.jobs / name).read_bytes()).jobs
+    except (FileNotFoundError, record.RecordError):
+        return 0
