@@ -120,5 +120,7 @@ def refusal(taken: frozenset[Criticality], asked: Criticality | None) -> str | N
     """
     if counted(asked) in taken:
         return None
+    if not taken:
+        return 'reports the criticalities that it takes in a form that cannot be read'
     only = ' and '.join(each.name for each in sorted(taken))
     return f'takes servers of criticality {only} only, and this one is {shown(asked)}'

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from oslo_config import cfg
+from oslo_log import log as logging
 
 from nova_rt import kinds
 from nova_rt.reaction import loan_policy
@@ -15,6 +16,8 @@ from nova_rt.reaction import reactor
 from nova_rt.reaction import records
 from nova_rt.virt import containers
 from nova_rt.virt import host
+
+LOG = logging.getLogger(__name__)
 
 CONF = cfg.CONF
 
@@ -35,6 +38,7 @@ class Reactions:
     """The reactor, and who writes down what it does."""
 
     def __init__(self, driver: Driver) -> None:
+        self._driver = driver
         self._records = records.Records()
         self._reactor = reactor.Reactor(
             driver.reservations, driver.running, loan_policy.from_options(CONF),
@@ -44,6 +48,7 @@ class Reactions:
 
     def end(self) -> None:
         """Give back what is lent, and write down what is left to be."""
+        self._driver.on_start(lambda: None)
         self._reactor.stop()
         self._records.close()
 
@@ -53,4 +58,9 @@ def begin(driver: Driver) -> Reactions | None:
     kind = kinds.of_host(driver.reservations.dialect, None)
     if not CONF.rt.hear_misses or kind is not kinds.Kind.CONTAINER:
         return None
-    return Reactions(driver)
+    try:
+        return Reactions(driver)
+    except OSError as exc:
+        LOG.warning('No misses are heard (%s): raise fs.inotify.max_user_instances, or set '
+                    '[rt] hear_misses=false.', exc)
+        return None

@@ -31,8 +31,12 @@ LOG = logging.getLogger(__name__)
 
 # How often it is asked what runs, though nothing was heard of a start.
 _REFRESH_S = 30.0
-# What is lent is lent anew when so much of its time is left.
-_RENEW = 0.5
+# Of one server, so much time is between two things that its user is told.
+QUIET_S = 300.0
+# After something unexpected.
+_PAUSE_S = 1.0
+# How long a stop waits for the thread, which may wait for libvirt.
+_PATIENCE_S = 10.0
 
 # Of a server, by its uuid, a sentence.
 Tell = Callable[[str, str], None]
@@ -44,10 +48,14 @@ class _Help:
 
     :ivar lent: whether there was anything to lend
     :ivar ends_s: when that is over, by CLOCK_MONOTONIC
+    :ivar until_s: until when the kernel's loan is good without being lent anew
+    :ivar told: whether its user was told
     """
 
     lent: bool
     ends_s: float
+    until_s: float
+    told: bool
 
 
 class Reactor:
@@ -57,22 +65,29 @@ class Reactor:
     :param running: returns the containers that run, by server
     :param policy: who is lent what
     :param tell: is told of each thing done
+    :param quiet_s: least time between two loans of a server that are told
+    :raises OSError: if the kernel has no inotify instance left for it
     """
 
     def __init__(self, reservations: host.Host,
                  running: Callable[[], Mapping[str, containers.Container]],
-                 policy: loan_policy.LoanPolicy, tell: Tell) -> None:
+                 policy: loan_policy.LoanPolicy, tell: Tell,
+                 quiet_s: float = QUIET_S) -> None:
         self._host = reservations
         self._running = running
         self._policy = policy
         self._tell = tell
+        self._quiet_s = quiet_s
         self._watcher = watcher.Watcher()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._ends = False
+        self._refresh_s = 0.0
         # By server: libvirt's id of its container, its misses, and what was done for it.
         self._known: dict[str, int] = {}
         self._tallies: dict[str, threshold.Tally] = {}
         self._helped: dict[str, _Help] = {}
+        self._told_s: dict[str, float] = {}
+        self._waking = threading.Lock()
         self._thread = threading.Thread(
             target=self._run, name='nova-rt reactor', daemon=True)
 
@@ -82,48 +97,58 @@ class Reactor:
 
     def look_again(self) -> None:
         """Find out what runs, as something has started."""
-        os.eventfd_write(self._wake, 1)
+        with self._waking:
+            if not self._ends:
+                os.eventfd_write(self._wake, 1)
 
     def stop(self) -> None:
         """End, and give back what is lent."""
-        self._ends = True
         self.look_again()
-        self._thread.join()
-        os.close(self._wake)
+        with self._waking:
+            self._ends = True
+        self._thread.join(_PATIENCE_S)
 
     def _run(self) -> None:
         poll = select.poll()
         poll.register(self._watcher.fileno(), select.POLLIN)
         poll.register(self._wake, select.POLLIN)
-        refresh_s = 0.0
         while not self._ends:
-            if time.monotonic() >= refresh_s:
-                self._refresh()
-                refresh_s = time.monotonic() + _REFRESH_S
-            next_s = min([refresh_s, *(done.ends_s for done in self._helped.values())])
-            ready = dict(poll.poll(max(0.0, next_s - time.monotonic()) * 1000))
-            if self._wake in ready:
-                os.eventfd_read(self._wake)
-                refresh_s = 0.0
-            if self._watcher.fileno() in ready:
-                for news in self._watcher.look():
-                    self._hear(news)
-            self._end_help(time.monotonic())
+            try:
+                self._turn(poll)
+            except Exception:
+                LOG.exception('Hearing of misses goes on after this')
+                time.sleep(_PAUSE_S)
         self._end_help(float('inf'))
         self._watcher.close()
+        os.close(self._wake)
 
-    def _refresh(self) -> None:
-        """Watch what runs, and nothing else."""
+    def _turn(self, poll: select.poll) -> None:
+        """Wait until something happens, and do what is due."""
+        if time.monotonic() >= self._refresh_s:
+            self._refresh_s = time.monotonic() + (_REFRESH_S if self._refresh() else _PAUSE_S)
+        next_s = min([self._refresh_s, *(done.ends_s for done in self._helped.values())])
+        ready = dict(poll.poll(max(0.0, next_s - time.monotonic()) * 1000))
+        if self._wake in ready:
+            os.eventfd_read(self._wake)
+            self._refresh_s = 0.0
+        if self._watcher.fileno() in ready:
+            for news in self._watcher.look():
+                self._hear(news)
+        self._end_help(time.monotonic())
+
+    def _refresh(self) -> bool:
+        """Watch what runs, and nothing else; return whether that is known."""
         try:
             running = self._running()
         except errors.NovaRTError as exc:
             LOG.warning('What runs is not known, so no new container is watched: %s', exc)
-            return
+            return False
         for server in self._known.keys() - running.keys():
             self._forget(server)
         for server, container in running.items():
             if container.copy is not None and self._known.get(server) != container.pid:
                 self._watch(server, container.pid)
+        return True
 
     def _watch(self, server: str, number: int) -> None:
         self._forget(server)
@@ -143,6 +168,7 @@ class Reactor:
         self._known.pop(server, None)
         self._tallies.pop(server, None)
         self._helped.pop(server, None)
+        self._told_s.pop(server, None)
 
     def _hear(self, news: activity.News) -> None:
         LOG.debug('The server %s missed %s of its activity %s, %d overruns.', news.server,
@@ -151,29 +177,43 @@ class Reactor:
         after = self._policy.after
         if not news.late or tally is None or after is None:
             return
-        if tally.add(news.late, news.heard_ns / 1e9) and not self._was_helped(news.server):
-            self._lend(news.server, after)
+        if tally.add(news.late, news.heard_ns / 1e9):
+            self._help(news.server, after)
 
-    def _was_helped(self, server: str) -> bool:
-        """Return whether what can be done for it was done a moment ago."""
+    def _help(self, server: str, after: threshold.Threshold) -> None:
+        """Lend a server something, or let it have for longer what it has."""
         done = self._helped.get(server)
-        return (done is not None
-                and done.ends_s - time.monotonic() > self._policy.for_s * _RENEW)
-
-    def _lend(self, server: str, after: threshold.Threshold) -> None:
         ends_s = time.monotonic() + self._policy.for_s
+        if done is None or (done.lent and done.until_s < ends_s):
+            self._lend(server, after, done, ends_s)
+        elif done.lent:
+            self._helped[server] = dataclasses.replace(done, ends_s=ends_s)
+        # Where nothing could be lent, it is tried again when that time is over.
+
+    def _lend(self, server: str, after: threshold.Threshold, before: _Help | None,
+              ends_s: float) -> None:
+        # Not to be lent anew at each miss.
+        until_s = ends_s + self._policy.for_s
         try:
-            lent = self._host.lend(self._known[server], self._policy.most, ends_s)
+            lent = self._host.lend(self._known[server], self._policy.most, until_s)
         except ProcessLookupError:
             return  # It has just ended.
         except (errors.NovaRTError, OSError) as exc:
             LOG.warning('The server %s misses deadlines, and nothing could be lent to it: %s',
                         server, exc)
+            self._helped[server] = _Help(False, ends_s, until_s, False)
             return
-        before = self._helped.get(server)
-        self._helped[server] = _Help(bool(lent), ends_s)
-        if before is not None and before.lent == bool(lent):
-            return  # It was told.
+        if before is not None and lent:
+            self._helped[server] = dataclasses.replace(before, ends_s=ends_s, until_s=until_s)
+            return
+        told = time.monotonic() >= self._told_s.get(server, 0.0) + self._quiet_s
+        self._helped[server] = _Help(bool(lent), ends_s, until_s, told)
+        if told:
+            self._told_s[server] = time.monotonic()
+            self._say_what_was_done(server, after, lent)
+
+    def _say_what_was_done(self, server: str, after: threshold.Threshold,
+                           lent: Mapping[int, int]) -> None:
         missed = (f'It missed {wording.counted(after.misses, "deadline")} or more within '
                   f'{after.window_s:g} s')
         if lent:
@@ -195,12 +235,13 @@ class Reactor:
                 had = self._host.give_back(self._known[server])
             except ProcessLookupError:
                 continue  # It has ended, and its loan with it.
-            except errors.NovaRTError as exc:
+            except (errors.NovaRTError, OSError) as exc:
                 # The periodic update tries again.
                 LOG.warning('The server %s could not give back its loan: %s', server, exc)
                 continue
-            self._say(server, 'What was lent to it has been given back.' if had else
-                      'What was lent to it was needed for another server.')
+            if done.told:
+                self._say(server, 'What was lent to it has been given back.' if had else
+                          'What was lent to it was taken back earlier.')
 
     def _say(self, server: str, sentence: str) -> None:
         LOG.info('Server %s: %s', server, sentence)

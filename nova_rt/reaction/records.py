@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from concurrent import futures
+import queue
+import threading
 
 from nova import context as nova_context
 from nova import objects
@@ -13,21 +14,39 @@ from oslo_utils import timeutils
 LOG = logging.getLogger(__name__)
 
 ACTION = 'rt_loan'
+# What waits for Nova's database; more is left to the log.
+_MOST = 100
+# How long a stop waits for what is left.
+_PATIENCE_S = 5.0
 
 
 class Records:
     """Writes them one after the other, so that nobody waits for Nova's database."""
 
     def __init__(self) -> None:
-        self._writer = futures.ThreadPoolExecutor(1, 'nova-rt records')
+        self._waiting: queue.Queue[tuple[str, str] | None] = queue.Queue(_MOST)
+        self._thread = threading.Thread(target=self._write, name='nova-rt records', daemon=True)
+        self._thread.start()
 
     def tell(self, server: str, sentence: str) -> None:
         """Record an action of a server: ``openstack server event list``."""
-        self._writer.submit(_record, server, sentence)
+        try:
+            self._waiting.put_nowait((server, sentence))
+        except queue.Full:
+            LOG.warning('Not recorded for server %s, as too much waits for it: %s',
+                        server, sentence)
 
     def close(self) -> None:
-        """Write what is left."""
-        self._writer.shutdown()
+        """Write what is left, if that is soon done."""
+        try:
+            self._waiting.put(None, timeout=_PATIENCE_S)
+        except queue.Full:
+            return
+        self._thread.join(_PATIENCE_S)
+
+    def _write(self) -> None:
+        while (told := self._waiting.get()) is not None:
+            _record(*told)
 
 
 def _record(server: str, sentence: str) -> None:

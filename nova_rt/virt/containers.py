@@ -43,9 +43,15 @@ def running(conf: cfg.ConfigOpts) -> Mapping[str, Container]:
     :raises UnreachableError: if libvirt does not answer
     """
     with _connection(conf) as connection:
-        return {domain.UUIDString(): Container(domain.ID(), _copy(domain))
-                for domain in connection.listAllDomains(
-                    libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)}
+        found = {}
+        for domain in connection.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE):
+            try:
+                found[domain.UUIDString()] = Container(domain.ID(), _copy(domain))
+            except libvirt.libvirtError as exc:
+                # Ended since it was listed.
+                if exc.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
+                    raise
+        return found
 
 
 def first_process(number: int) -> int:

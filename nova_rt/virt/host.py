@@ -75,26 +75,19 @@ class Host(abc.ABC):
         """Return whether the kernel lets :meth:`move` work."""
 
     def lend(self, number: int, most: int, until_s: float) -> Mapping[int, int]:
-        """Let a server have what is free on its pCPUs, for a while.
+        """Let a server have what is free on its pCPUs, until it is needed or given back.
 
-        It is called in when another server needs it. :meth:`give_back` ends it, and
-        after its time :meth:`reconcile`.
-
-        :param number: libvirt's id of the server's domain
         :param most: bandwidth in addition to its own on each pCPU, in fixed point
-        :param until_s: when it ends, by CLOCK_MONOTONIC
+        :param until_s: when :meth:`reconcile` ends it, by CLOCK_MONOTONIC
         :returns: by pCPU, the bandwidth that is lent; empty if there is nothing to lend
-        :raises NovaRTError: if it cannot be lent
-        :raises ProcessLookupError: if the server has ended
+        :raises NovaRTError, OSError: if it cannot be lent
         """
         return {}
 
     def give_back(self, number: int) -> bool:
         """Take from a server what it has on loan; return whether it had anything.
 
-        :param number: libvirt's id of the server's domain
-        :raises NovaRTError: if that is not possible now
-        :raises ProcessLookupError: if the server has ended
+        :raises NovaRTError, OSError: if that is not possible now
         """
         return False
 
@@ -194,7 +187,8 @@ class ReservationHost(Host):
         """
         groups, lent, confined, group = self._running(pid)
         wanted = self._budget(holding)
-        with lent.turn:
+        with lent.turn():
+            lent.give_back(group)
             if not groups.holds(group, wanted):
                 groups.own(group)
                 self._admit(groups, lent, group, wanted)
@@ -202,7 +196,6 @@ class ReservationHost(Host):
                          holding.reservation.runtime_us,
                          holding.reservation.period_us,
                          sorted(holding.pcpus), group)
-            lent.forget(group)
         confined.follow(group, frozenset(holding.pcpus))
 
     def move(self, pid: int, holding: ledger.Holding) -> None:
@@ -216,16 +209,19 @@ class ReservationHost(Host):
             raise UnavailableError(
                 'Reservations occupy every pCPU of this host: no server can be moved.')
         groups, lent, confined, group = self._running(pid)
-        before, after = groups.held(group), self._budget(holding)
-        if before.period_us != after.period_us or not any(before.runtimes_us):
-            # It has not its reservation yet: it may have rebooted itself just now.
-            self.apply(pid, holding)
-            return
-        with lent.turn:
+        with lent.turn():
+            lent.give_back(group)
+            before, after = groups.held(group), self._budget(holding)
+            if before.period_us != after.period_us or not any(before.runtimes_us):
+                # It has not its reservation yet: it may have rebooted itself just now.
+                self.apply(pid, holding)
+                return
             self._admit(groups, lent, group, budget.together(before, after))
-            lent.forget(group)
         confined.move(group, _pcpus(before), frozenset(holding.pcpus))
-        groups.apply(group, after)
+        with lent.turn():
+            # Something may have been lent meanwhile, on both pCPUs.
+            lent.give_back(group)
+            groups.apply(group, after)
         LOG.info('Moved /%s to pCPUs %s', group, sorted(holding.pcpus))
 
     def can_move(self) -> bool:
@@ -233,20 +229,12 @@ class ReservationHost(Host):
         return self.empty.occupancy is shares.Occupancy.CHOSEN
 
     def lend(self, pid: int, most: int, until_s: float) -> Mapping[int, int]:
-        """See base class; of what no running container has, within the cap.
-
-        :raises CgroupError: if the kernel refuses
-        :raises UnavailableError: if this host offers no reservations
-        """
+        """See base class; of what no running container has, within the cap."""
         _, lent, _, group = self._running(pid)
         return lent.lend(group, self._existing_tops(), most, until_s)
 
     def give_back(self, pid: int) -> bool:
-        """See base class.
-
-        :raises CgroupError: if the kernel refuses
-        :raises UnavailableError: if this host offers no reservations
-        """
+        """See base class."""
         _, lent, _, group = self._running(pid)
         return lent.give_back(group)
 
@@ -296,6 +284,7 @@ class ReservationHost(Host):
             if exc.errno != errno.EINVAL:
                 raise
             self.take_back_all()
+            lent.call_in(wanted)
             groups.apply(group, wanted)
 
     def group_of(self, pid: int) -> str | None:
@@ -339,8 +328,12 @@ class ReservationHost(Host):
         self.take_back_all()
 
     def _keeps_loan(self, pid: int, holding: ledger.Holding) -> bool:
-        _, lent, _, group = self._running(pid)
-        return lent.keeps(group, self._budget(holding))
+        """Return whether a container has its reservation and a loan, confined as it is."""
+        _, lent, confined, group = self._running(pid)
+        keeps = lent.keeps(group, self._budget(holding))
+        if keeps:
+            confined.follow(group, frozenset(holding.pcpus))
+        return keeps
 
     def _close_tops(self) -> None:
         """Keep real-time tasks from containers that have no reservation yet."""

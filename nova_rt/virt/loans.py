@@ -10,7 +10,9 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+import contextlib
 import dataclasses
+import fcntl
 import json
 import os
 import pathlib
@@ -34,17 +36,30 @@ class Loan:
     :ivar own: its budget by its reservation
     :ivar whole: its budget with the loan
     :ivar until_s: when the loan ends, by CLOCK_MONOTONIC
+    :ivar returned_s: when it was given back; None before
     """
 
     group: str
     own: budget.Budget
     whole: budget.Budget
     until_s: float
+    returned_s: float | None = None
 
     @property
     def has_ended(self) -> bool:
         """Whether it is time to give it back."""
         return time.monotonic() >= self.until_s
+
+    @property
+    def cooling_s(self) -> float:
+        """For how many seconds nobody else may have what was lent.
+
+        The borrower may have used it already in a period that has not ended: for as long
+        as its deadline is to come, the kernel could not serve both (the zero-lag time).
+        """
+        if self.returned_s is None:
+            return 0.0
+        return max(0.0, self.returned_s + self.whole.period_us / 1e6 - time.monotonic())
 
     @property
     def lent(self) -> tuple[int, ...]:
@@ -61,6 +76,27 @@ class Loans:
 
     def __init__(self, folder: pathlib.Path = FOLDER) -> None:
         self._folder = folder
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Keep other processes from lending and calling in meanwhile.
+
+        Where nothing was lent since the machine has booted, there is nothing to keep them
+        from.
+        """
+        if not self._folder.is_dir():
+            yield
+            return
+        with open(self._folder / '.turn', 'w') as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            yield
+
+    def make_folder(self) -> None:
+        """Have a place to write to.
+
+        :raises OSError: if that is not possible
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
 
     def of(self, group: str) -> Loan | None:
         """Return what a group has on loan, None if nothing."""
@@ -79,7 +115,7 @@ class Loans:
 
         :raises OSError: if that is not possible
         """
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self.make_folder()
         path = self._path(loan.group)
         new = path.with_name(f'.{path.name}')
         new.write_text(json.dumps(dataclasses.asdict(loan)))
@@ -95,8 +131,10 @@ class Loans:
     def _read(self, path: pathlib.Path) -> Loan | None:
         try:
             told = json.loads(path.read_text())
+            returned_s = told['returned_s']
             return Loan(told['group'], _budget(told['own']), _budget(told['whole']),
-                        float(told['until_s']))
+                        float(told['until_s']),
+                        None if returned_s is None else float(returned_s))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, LookupError, TypeError) as exc:
@@ -111,6 +149,7 @@ def _budget(told: dict[str, object]) -> budget.Budget:
     :raises TypeError, LookupError: if it is none
     """
     period_us, runtimes_us = told['period_us'], told['runtimes_us']
-    if not isinstance(period_us, int) or not isinstance(runtimes_us, list):
+    if (not isinstance(period_us, int) or period_us <= 0
+            or not isinstance(runtimes_us, list)):
         raise TypeError('it is no budget')
     return budget.Budget(period_us, tuple(map(int, runtimes_us)))

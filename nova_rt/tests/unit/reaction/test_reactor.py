@@ -6,6 +6,7 @@ import time
 import pytest
 
 from nova_rt import bandwidth
+from nova_rt import errors
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
@@ -56,10 +57,10 @@ class Node:
             raise ProcessLookupError(number)
         return self._numbers[number].pid
 
-    def begin(self, **wanted):
+    def begin(self, quiet_s=0.0, **wanted):
         self.reactor = reactors.Reactor(
             self.host, lambda: dict(self.runs), policy(**wanted),
-            lambda server, sentence: self.told.append((server, sentence)))
+            lambda server, sentence: self.told.append((server, sentence)), quiet_s)
         self.reactor.start()
 
     def run(self, server, number, holding=HELD):
@@ -148,22 +149,80 @@ def test_one_that_starts_takes_what_it_needs_and_that_is_told(node):
     node.sentences(1)
     node.run(DB, 8, ledger.Holding(reservation.Reservation(60_000, 100_000, 1), (0,)))
     assert (node.has(7), node.has(8)) == (30, 60)
-    assert node.sentences(2)[1] == 'What was lent to it was needed for another server.'
+    assert node.sentences(2)[1] == 'What was lent to it was taken back earlier.'
     miss(job)
     assert node.sentences(3)[2] == (
         'It missed 1 deadline or more within 60 s, but nothing is free on its pCPUs.')
 
 
-def test_where_nothing_is_free_that_is_told_once(node):
+def test_where_nothing_is_free_that_is_told_once_in_a_while(node):
     job = node.run(WEB, 7)
     node.run(DB, 8, ledger.Holding(reservation.Reservation(60_000, 100_000, 1), (0,)))
-    node.begin(after=1)
+    node.begin(after=1, for_s=0.1, quiet_s=600.0)
     node.watched(WEB, DB)
-    for _ in range(20):
+    for _ in range(50):
         miss(job)
         time.sleep(0.01)
     assert node.sentences(1) == [
         'It missed 1 deadline or more within 60 s, but nothing is free on its pCPUs.']
+
+
+def test_loans_in_bursts_are_told_once_in_a_while(node):
+    job = node.run(WEB, 7)
+    node.begin(after=1, for_s=0.1, quiet_s=600.0)
+    node.watched(WEB)
+    for _ in range(3):
+        miss(job)
+        node.eventually(lambda: node.has(7) == 80)
+        node.eventually(lambda: node.has(7) == 30)
+        # Until a period has passed, it is nobody's.
+        time.sleep(0.2)
+    assert [sentence.partition(':')[0] for sentence in node.sentences(2)] == [
+        'It missed 1 deadline or more within 60 s', 'What was lent to it has been given back.']
+
+
+def test_a_kernel_that_refuses_is_not_asked_at_each_miss(node, monkeypatch):
+    asked = []
+
+    def lend(*args):
+        asked.append(args)
+        raise errors.NovaRTError('The kernel refuses.')
+    monkeypatch.setattr(node.host, 'lend', lend)
+    job = node.run(WEB, 7)
+    node.begin(after=1)
+    node.watched(WEB)
+    for _ in range(20):
+        miss(job)
+        time.sleep(0.01)
+    assert len(asked) == 1
+
+
+def test_it_goes_on_after_something_unexpected(node, monkeypatch):
+    monkeypatch.setattr(reactors, '_PAUSE_S', 0.01)
+    job = node.run(WEB, 7)
+    node.begin(after=1)
+    node.watched(WEB)
+    as_usual = node.host.lend
+    faults = [RuntimeError, OSError]
+
+    def lend(*args):
+        if faults:
+            raise faults.pop()
+        return as_usual(*args)
+    monkeypatch.setattr(node.host, 'lend', lend)
+    for _ in range(3):
+        miss(job)
+        time.sleep(0.1)
+        node.reactor._helped.clear()
+    node.eventually(lambda: node.has(7) == 80)
+
+
+def test_starts_after_the_end_wake_nobody(node):
+    node.run(WEB, 7)
+    node.begin()
+    node.reactor.stop()
+    node.reactor.look_again()
+    node.reactor = None
 
 
 def test_stopping_gives_all_back(node):
