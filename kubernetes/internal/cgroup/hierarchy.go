@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"nova-rt/kubernetes/internal/bandwidth"
 )
 
 // Hierarchy gives containers budgets together with the groups above them, as
@@ -129,7 +131,7 @@ func (h Hierarchy) lower(group string) error {
 		return ifPresent(err)
 	}
 	needed, err := h.needed(group, "", Budget{})
-	if err != nil || needed.Equal(held) {
+	if err != nil || slices.Equal(needed.Runtimes, held.Runtimes) {
 		return ifPresent(err)
 	}
 	return ifPresent(h.Dialect.Write(group, needed))
@@ -164,7 +166,7 @@ func (h Hierarchy) raiseAbove(group string, wanted Budget) error {
 		if err != nil {
 			return err
 		}
-		target := Budget{held.Period, pairwise(held.Runtimes, need.budget.Runtimes, larger)}
+		target := Budget{periodAbove(held), pairwise(held.Runtimes, need.budget.Runtimes, larger)}
 		if target.Equal(held) {
 			continue
 		}
@@ -200,7 +202,21 @@ func (h Hierarchy) needed(group, below string, instead Budget) (Budget, error) {
 		// It has no budget yet.
 		total = pairwise(total, instead.Bandwidths(), sum)
 	}
-	return covering(own.Period, total), nil
+	return covering(periodAbove(own), total), nil
+}
+
+// With this period, a runtime of 4 µs is one unit of bandwidth, so that a group is given
+// exactly what its children hold: rounded up, all together might pass what the kernel
+// admits though the scheduler has promised it.
+const exactPeriod = 4 * bandwidth.Unit
+
+// periodAbove returns the period of a group above containers. It cannot be changed while
+// the group's children hold something: between the writes they would not fit.
+func periodAbove(held Budget) int64 {
+	if slices.Max(held.Runtimes) > 0 {
+		return held.Period
+	}
+	return exactPeriod
 }
 
 // boundedBelow returns the groups whose budgets are taken from a group's.
@@ -239,4 +255,20 @@ func ifPresent(err error) error {
 		return nil
 	}
 	return err
+}
+
+// Empty takes the budget of a group whose container has ended, and what those above held
+// for it.
+func (h Hierarchy) Empty(group string) error {
+	held, err := h.Dialect.Read(group)
+	if err != nil {
+		return ifPresent(err)
+	}
+	if slices.Max(held.Runtimes) > 0 {
+		err = h.Dialect.Write(group, Budget{held.Period, make([]int64, len(held.Runtimes))})
+		if err != nil {
+			return ifPresent(err)
+		}
+	}
+	return h.lowerAbove(group)
 }

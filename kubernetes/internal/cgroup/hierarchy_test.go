@@ -4,6 +4,7 @@ package cgroup_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"nova-rt/kubernetes/internal/bandwidth"
 	"nova-rt/kubernetes/internal/cgroup"
 	"nova-rt/kubernetes/internal/fakekernel"
 )
@@ -52,8 +54,8 @@ func TestContainerPodAndTopGetTheRuntimesOfChosenPCPUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	held(t, kernel, box, 0, 30_000, 0, 30_000)
-	held(t, kernel, pod, 0, 300_000, 0, 300_000)
-	held(t, kernel, top, 0, 300_000, 0, 300_000)
+	held(t, kernel, pod, 0, 4*314_572, 0, 4*314_572)
+	held(t, kernel, top, 0, 4*314_572, 0, 4*314_572)
 }
 
 func TestDeletionLeavesNoRuntime(t *testing.T) {
@@ -86,7 +88,7 @@ func TestNobodysBudgetIsTakenAndThoseOfContainersStay(t *testing.T) {
 	}
 	held(t, kernel, box, 30_000, 0)
 	held(t, kernel, other, 0, 0)
-	held(t, kernel, top, 300_000, 0)
+	held(t, kernel, top, 4*314_572, 0)
 }
 
 func TestStrangersRealTimeTasksKeepTheirBudgetAndAreReported(t *testing.T) {
@@ -101,7 +103,7 @@ func TestStrangersRealTimeTasksKeepTheirBudgetAndAreReported(t *testing.T) {
 		t.Errorf("Settle says %v, not EBUSY", err)
 	}
 	held(t, kernel, box, 30_000)
-	held(t, kernel, top, 300_000)
+	held(t, kernel, top, 4*314_572)
 }
 
 func TestRefusedBudgetLeavesEverythingAsItWas(t *testing.T) {
@@ -157,7 +159,32 @@ func TestOneRuntimeForAllPCPUs(t *testing.T) {
 	if err := h.Apply(box, cgroup.OnPCPUs(30_000, 100_000, []int{0, 1, 2, 3}, 4)); err != nil {
 		t.Fatal(err)
 	}
-	held(t, kernel, top, 300_000, 300_000, 300_000, 300_000)
+	held(t, kernel, top, 4*314_572, 4*314_572, 4*314_572, 4*314_572)
+}
+
+func TestPCPUThatIsFullToTheLastUnitIsAdmitted(t *testing.T) {
+	kernel := fakekernel.New(1, limit)
+	h := hierarchy(t, kernel, 1)
+	// Odd numbers, which rounding at each level would add to.
+	total := int64(0)
+	for i, times := range [][2]int64{{3_333, 99_991}, {777, 7_919}, {123_457, 4_000_037}, {1_009, 10_007},
+		{21_001, 100_003}, {2, 1_999_993}} {
+		group := fmt.Sprintf("%s/pod%d/c", top, i)
+		kernel.Mkdir(group)
+		if err := h.Apply(group, cgroup.OnPCPUs(times[0], times[1], []int{0}, 1)); err != nil {
+			t.Fatal(err)
+		}
+		total += bandwidth.Of(times[0], times[1])
+	}
+	last := top + "/last/c"
+	kernel.Mkdir(last)
+	longest := bandwidth.LongestRuntime(limit-total, bandwidth.MaxPeriod)
+	if err := h.Apply(last, cgroup.OnPCPUs(longest, bandwidth.MaxPeriod, []int{0}, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := mustRead(t, h, top).Bandwidths()[0]; got != limit {
+		t.Errorf("the top has %d of %d", got, limit)
+	}
 }
 
 // Containers come, change and go at random, the kernel refuses at random, and a sum over
@@ -201,7 +228,7 @@ func TestTopHoldsWhatContainersHold(t *testing.T) {
 			}
 		}
 		for pcpu, bw := range mustRead(t, h, top).Bandwidths() {
-			if bw < total[pcpu] || bw > total[pcpu]+8*100 {
+			if bw != total[pcpu] {
 				t.Fatalf("step %d: the top has %d on pCPU %d, the containers %d", step, bw, pcpu, total[pcpu])
 			}
 		}
