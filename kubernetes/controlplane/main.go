@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command controlplane is kube-apiserver and kube-scheduler in one program, for tests.
+// Command controlplane is kube-apiserver, kube-scheduler and, of kube-controller-manager,
+// the controller of ResourceClaims in one program, for tests.
 //
 // "go install" refuses k8s.io/kubernetes because of the replace lines in its go.mod, so
 // this module repeats them. One program takes half the time to link and half the space.
@@ -22,11 +23,12 @@ import (
 var servers = map[string]func() *cobra.Command{
 	"apiserver": apiserver.NewAPIServerCommand,
 	"scheduler": func() *cobra.Command { return scheduler.NewSchedulerCommand() },
+	"claims":    newClaimsCommand,
 }
 
 func main() {
 	if len(os.Args) < 2 || servers[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "controlplane: say apiserver or scheduler, then its flags.")
+		fmt.Fprintln(os.Stderr, "controlplane: say apiserver, scheduler or claims, then its flags.")
 		os.Exit(2)
 	}
 	command := servers[os.Args[1]]()

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/containerd/nri/pkg/api"
@@ -56,7 +57,7 @@ func (p *Plugin) Run(ctx context.Context, socket string) {
 func (p *Plugin) serve(ctx context.Context, socket string) error {
 	lost := make(chan struct{})
 	connection, err := stub.New(p, stub.WithPluginName(Name), stub.WithPluginIdx(index),
-		stub.WithSocketPath(socket), stub.WithOnClose(func() { close(lost) }),
+		stub.WithSocketPath(socket), stub.WithOnClose(sync.OnceFunc(func() { close(lost) })),
 		// A container with a claim must not start while this process does not answer.
 		stub.WithFailurePolicy(&api.FailurePolicy{FailRequest: true}))
 	if err != nil {
