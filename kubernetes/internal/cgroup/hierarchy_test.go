@@ -129,6 +129,28 @@ func TestRefusedBudgetLeavesEverythingAsItWas(t *testing.T) {
 	}
 }
 
+func TestRefusedChangeGivesBackWhatWasHeld(t *testing.T) {
+	kernel := fakekernel.New(1, limit)
+	h := hierarchy(t, kernel, 1)
+	kernel.Mkdir(box)
+	if err := h.Apply(box, cgroup.OnPCPUs(30_000, 100_000, []int{0}, 1)); err != nil {
+		t.Fatal(err)
+	}
+	kernel.Refuse = func(group, _, text string) error {
+		if group == box && text == "90000" {
+			return &cgroup.RefusalError{Errno: syscall.ENOMEM}
+		}
+		return nil
+	}
+	if err := h.Apply(box, cgroup.OnPCPUs(90_000, 200_000, []int{0}, 1)); !errors.Is(err, syscall.ENOMEM) {
+		t.Fatal(err)
+	}
+	if got := mustRead(t, h, box); !got.Equal(cgroup.OnPCPUs(30_000, 100_000, []int{0}, 1)) {
+		t.Errorf("the container has %v", got)
+	}
+	held(t, kernel, top, 4*314_572)
+}
+
 func TestPeriodIsChangedUnderTheSmallerRuntime(t *testing.T) {
 	kernel := fakekernel.New(1, limit)
 	h := hierarchy(t, kernel, 1)

@@ -476,12 +476,33 @@ func TestKernelIsTheLastToDecide(t *testing.T) {
 		return nil
 	}
 	refused(t, r.run(r.container(c, "c1")), "The kernel refused it.")
+	r.held(top, 0)
 	r.kernel.Refuse = nil
 	r.kernel.Rmdir(top + "/pod-a/c1")
 	if err := r.Stopped(); err != nil {
 		t.Fatal(err)
 	}
 	r.held(top, 0)
+}
+
+func TestNodeWithOneRuntimeForAllPCPUs(t *testing.T) {
+	r := newRig(t, 2)
+	r.kernel.Every()
+	r.start()
+	c := r.allocated("a", 60_000, 100_000, 0)
+	c.Status.Allocation.Devices.Results[0].Device = claim.EveryDevice
+	r.prepare(c)
+	box := r.container(c, "c1")
+	if err := r.run(box); err != nil {
+		t.Fatal(err)
+	}
+	r.held(box.Group, 60_000, 60_000)
+	other := r.allocated("b", 40_000, 100_000, 0)
+	other.Status.Allocation.Devices.Results[0].Device = claim.EveryDevice
+	_, err := r.Prepare(other)
+	refused(t, err, "40% is needed on pCPU 0, which has 30% left")
+	_, err = r.Prepare(r.allocated("c", 10_000, 100_000, 0))
+	refused(t, err, "of another kind than this node has now")
 }
 
 func TestClaimsThatHaveGoneAreForgotten(t *testing.T) {
