@@ -254,6 +254,51 @@ func TestDriverThatIsKilledAtAnyTime(t *testing.T) {
 	}
 }
 
+// Without the annotation, it would start without its reservation.
+func TestContainerWaitsForADriverThatIsDown(t *testing.T) {
+	n := newNode(t, "down", 1)
+	ctx := context.Background()
+	if _, err := cluster.client.ResourceV1().ResourceClaims(namespace).Create(ctx,
+		claimOf("down-a", 30_000, 100_000, 1), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pod := podOf("down-a", n.name)
+	pod.Annotations = map[string]string{"required-plugins.noderesource.dev/pod": "[nova-rt]"}
+	pod, err := cluster.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.running("down-a")
+	n.kubelet.stop()
+	running := n.kubelet.pods[string(pod.UID)]
+	env, err := n.environment([]string{"nova-rt.cpu/claim=" + running.claims[0].Uid})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// It crashes while the driver is down, and is to restart.
+	n.killDriver()
+	if err := n.runtime.end(running.container); err != nil {
+		t.Fatal(err)
+	}
+	again := func() error {
+		id, _, err := n.runtime.run(string(pod.UID), pod.Name, env, pod.Annotations)
+		running.container = id
+		return err
+	}
+	if err := again(); err == nil || !strings.Contains(err.Error(), "nova-rt") {
+		t.Errorf("the container is started without the driver: %v", err)
+	}
+	n.startDriver()
+	n.wait(again)
+	if got := n.bandwidths(); !slices.Equal(got, []int64{314_572}) {
+		t.Errorf("all pods have %v", got)
+	}
+	n.kubelet.start()
+	remove(t, "down-a")
+	n.wait(n.nothingLeft)
+}
+
 func total(n *fakeNode, want int64) error {
 	var got int64
 	for _, bw := range n.bandwidths() {

@@ -107,7 +107,7 @@ func (k *fakeKubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	id, cpus, err := k.node.runtime.run(string(pod.UID), pod.Name, env)
+	id, cpus, err := k.node.runtime.run(string(pod.UID), pod.Name, env, pod.Annotations)
 	if err != nil {
 		return err
 	}

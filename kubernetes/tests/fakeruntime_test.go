@@ -13,6 +13,7 @@ import (
 
 	"github.com/containerd/nri/pkg/adaptation"
 	"github.com/containerd/nri/pkg/api"
+	validator "github.com/containerd/nri/plugins/default-validator/builtin"
 )
 
 // fakeRuntime is a container runtime without containers: it makes their control groups,
@@ -43,7 +44,8 @@ func (r *fakeRuntime) start() {
 	r.nri, err = adaptation.New("fake", "v2.1.0", r.synchronize,
 		func(context.Context, []*api.ContainerUpdate) ([]*api.ContainerUpdate, error) { return nil, nil },
 		adaptation.WithSocketPath(r.socket+".behind"), adaptation.WithPluginPath(filepath.Join(r.node.dir, "none")),
-		adaptation.WithPluginConfigPath(filepath.Join(r.node.dir, "none")))
+		adaptation.WithPluginConfigPath(filepath.Join(r.node.dir, "none")),
+		adaptation.WithDefaultValidator(&validator.DefaultValidatorConfig{Enable: true}))
 	if err != nil {
 		r.node.Fatal(err)
 	}
@@ -117,12 +119,13 @@ func (r *fakeRuntime) synchronize(ctx context.Context, tell adaptation.SyncCB) e
 }
 
 // run creates and starts a container of a pod; it returns its id and its CPUs.
-func (r *fakeRuntime) run(uid, name string, env []string) (string, string, error) {
+func (r *fakeRuntime) run(uid, name string, env []string, annotations map[string]string) (string, string, error) {
 	ctx := context.Background()
 	r.mutex.Lock()
 	r.serial++
 	id := fmt.Sprintf("%s-%d", name, r.serial)
-	pod := &api.PodSandbox{Id: "sandbox-" + uid, Uid: uid, Name: name, Namespace: namespace}
+	pod := &api.PodSandbox{Id: "sandbox-" + uid, Uid: uid, Name: name, Namespace: namespace,
+		Annotations: annotations}
 	group := "kubepods/pod" + uid + "/" + id
 	container := &api.Container{Id: id, PodSandboxId: pod.Id, Name: name, Env: env,
 		State: api.ContainerState_CONTAINER_CREATED, Linux: &api.LinuxContainer{CgroupsPath: "/" + group}}
