@@ -254,6 +254,35 @@ func TestDriverThatIsKilledAtAnyTime(t *testing.T) {
 	}
 }
 
+func TestNodeThatShrinks(t *testing.T) {
+	n := newNode(t, "shrinks", 2)
+	run(t, "shrinks-a", n.name, 30_000, 100_000, 2)
+	n.running("shrinks-a")
+	n.write("sys/devices/system/cpu/online", "0")
+	// The driver ends, and the DaemonSet starts it again.
+	if err := n.driver.Wait(); err == nil {
+		t.Error("the driver has ended without an error")
+	}
+	log, _ := os.ReadFile(n.driver.log)
+	if !strings.Contains(string(log), "the pCPUs of the node, or what its kernel admits, have changed") {
+		t.Errorf("the driver said:\n%s", log)
+	}
+	n.startDriver()
+	n.wait(func() error { return n.published(1) })
+	// What runs keeps what it has; what comes gets what is left of the other pCPU.
+	run(t, "shrinks-b", n.name, 60_000, 100_000, 1)
+	n.running("shrinks-b")
+	if got := n.bandwidths(); !slices.Equal(got, []int64{314_572 + 629_145, 314_572}) {
+		t.Errorf("all pods have %v", got)
+	}
+	run(t, "shrinks-c", n.name, 10_000, 100_000, 2)
+	n.wait(func() error { return unschedulable("shrinks-c") })
+	for _, name := range []string{"shrinks-a", "shrinks-b", "shrinks-c"} {
+		remove(t, name)
+	}
+	n.wait(n.nothingLeft)
+}
+
 // Without the annotation, it would start without its reservation.
 func TestContainerWaitsForADriverThatIsDown(t *testing.T) {
 	n := newNode(t, "down", 1)

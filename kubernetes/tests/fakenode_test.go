@@ -231,7 +231,9 @@ func (n *fakeNode) runtimes(group string) []int64 {
 		return nil
 	}
 	var runtimes []int64
-	for word := range strings.FieldsSeq(string(text)) {
+	// What the driver has written last is the first line.
+	line, _, _ := strings.Cut(string(text), "\n")
+	for word := range strings.FieldsSeq(line) {
 		runtime, err := strconv.ParseInt(word, 10, 64)
 		if err != nil {
 			n.Errorf("/%s has %q", group, text)
@@ -247,7 +249,8 @@ func (n *fakeNode) bandwidths() []int64 {
 	if err != nil {
 		n.Fatal(err)
 	}
-	period, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	line, _, _ := strings.Cut(string(text), "\n")
+	period, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
 	if err != nil {
 		n.Fatal(err)
 	}

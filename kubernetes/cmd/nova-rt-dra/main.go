@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"os/signal"
@@ -30,6 +31,9 @@ import (
 const (
 	reconcileEvery = 5 * time.Second
 	collectEvery   = 10 * time.Minute
+	// The runtime answers at once, or the node offers nothing: without it, claims would only
+	// wait here. Until then, what a driver before this one has published stays.
+	answersWithin = 30 * time.Second
 	// A call of the API server that takes longer holds up the containers of the node.
 	apiTimeout = 10 * time.Second
 )
@@ -54,6 +58,10 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	defer cancel(nil)
 	machine, err := examine(o)
 	if err != nil {
+		return err
+	}
+	// The first write to the kernel: it shows whether it takes any.
+	if err := machine.config.Hierarchy.Close(); err != nil {
 		return err
 	}
 	client, err := connect(o.kubeconfig)
@@ -82,7 +90,10 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	go func() { cancel(listen(ctx, o.address, serve.Handler(metrics, health))) }()
 	go reconcile(ctx, reservations, health, log)
-	(&nri.Plugin{Node: reservations, Log: log, Metrics: metrics}).Run(ctx, o.nriSocket)
+	go watch(ctx, o, machine, cancel)
+	time.AfterFunc(answersWithin, func() { plugin.Republish(ctx) })
+	(&nri.Plugin{Node: reservations, Log: log, Metrics: metrics, Synchronized: plugin.Republish}).Run(
+		ctx, o.nriSocket)
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
 	}
@@ -104,6 +115,26 @@ func reconcile(ctx context.Context, reservations *node.Node, health *serve.Healt
 			if err := reservations.CollectGarbage(ctx); err != nil {
 				log.Warn("claims that have gone are not forgotten yet", "error", err)
 			}
+		}
+	}
+}
+
+// watch ends the process when the node offers other pCPUs than when it was started, so that
+// it is started anew and says so to the scheduler.
+func watch(ctx context.Context, o options, started machine, end func(error)) {
+	look := time.NewTicker(reconcileEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+			now, err := examine(o)
+			if err == nil && maps.Equal(now.config.Capacity, started.config.Capacity) {
+				continue
+			}
+			end(errors.Join(errors.New("the pCPUs of the node, or what its kernel admits, have changed"), err))
+			return
 		}
 	}
 }

@@ -66,7 +66,7 @@ type machine struct {
 	devices dra.Devices
 }
 
-// examine looks at the kernel of this node, and writes to it once.
+// examine looks at the kernel of this node.
 func examine(o options) (machine, error) {
 	pcpus, err := topology.Read(o.sysfs)
 	if err != nil {
@@ -108,8 +108,7 @@ func openHierarchy(o options, count int) (cgroup.Hierarchy, error) {
 	if err != nil {
 		return cgroup.Hierarchy{}, err
 	}
-	hierarchy := cgroup.Hierarchy{Files: files, Dialect: dialect, Top: top}
-	return hierarchy, hierarchy.Close()
+	return cgroup.Hierarchy{Files: files, Dialect: dialect, Top: top}, nil
 }
 
 // capacities returns by pCPU the smaller of the cap and what the kernel admits.

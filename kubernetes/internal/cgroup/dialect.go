@@ -48,7 +48,7 @@ func Detect(files Files, group string, count int) (Dialect, error) {
 		return multi{files}, nil
 	}
 	if files.Has(group, listRuntime) {
-		text, err := files.Read(group, listRuntime)
+		text, err := readLine(files, group, listRuntime)
 		if err != nil {
 			return nil, err
 		}
@@ -61,6 +61,14 @@ func Detect(files Files, group string, count int) (Dialect, error) {
 	}
 	return nil, fmt.Errorf("the control group /%s has none of the files %s, %s and %s: boot a kernel "+
 		"with HCBS, and turn the cpu controller on there", group, multiRuntime, listRuntime, maxFile)
+}
+
+// notEmpty wants a time for each pCPU, as none would be taken for nothing that is held.
+func notEmpty(group string, budget Budget) (Budget, error) {
+	if len(budget.Runtimes) == 0 {
+		return budget, fmt.Errorf("the control group /%s has no runtimes", group)
+	}
+	return budget, nil
 }
 
 // numbers returns whole numbers that stand in a control file; -1 means none, as 0 does.

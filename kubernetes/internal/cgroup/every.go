@@ -19,12 +19,12 @@ func (everyPCPU) Name() string { return "hcbs-max" }
 func (everyPCPU) Every() bool { return true }
 
 func (e everyPCPU) Bounded(group string) (bool, error) {
-	text, err := e.files.Read(group, maxFile)
+	text, err := readLine(e.files, group, maxFile)
 	return !strings.HasPrefix(text, "max"), err
 }
 
 func (e everyPCPU) Read(group string) (Budget, error) {
-	text, err := e.files.Read(group, maxFile)
+	text, err := readLine(e.files, group, maxFile)
 	if err != nil {
 		return Budget{}, err
 	}

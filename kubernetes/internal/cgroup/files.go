@@ -41,11 +41,11 @@ func (d Dir) Read(group, name string) (string, error) {
 // Write implements Files.
 func (d Dir) Write(group, name, text string) error {
 	// Not os.WriteFile: a control file that is not there must not be created.
-	file, err := os.OpenFile(filepath.Join(string(d), group, name), os.O_WRONLY|os.O_TRUNC, 0)
+	file, err := os.OpenFile(filepath.Join(string(d), group, name), os.O_WRONLY, 0)
 	if err != nil {
 		return d.explained(group, name, text, err)
 	}
-	_, err = file.WriteString(text)
+	_, err = file.WriteString(text + "\n")
 	if err = errors.Join(err, file.Close()); err != nil {
 		return d.explained(group, name, text, err)
 	}
@@ -82,6 +82,14 @@ func (d Dir) explained(group, name, action string, err error) error {
 		return missingFile(group, name)
 	}
 	return gone(group)
+}
+
+// readLine returns the first line of a control file. Budgets have one only; in a plain file,
+// which stands for one in tests, what was written before may follow.
+func readLine(files Files, group, name string) (string, error) {
+	text, err := files.Read(group, name)
+	line, _, _ := strings.Cut(text, "\n")
+	return strings.TrimSpace(line), err
 }
 
 func join(group, name string) string {

@@ -106,10 +106,10 @@ func TestListsOfTimesAndPCPUs(t *testing.T) {
 	if err := l.Write("", Budget{2000, []int64{0, 500, 0, 500}}); err != nil {
 		t.Fatal(err)
 	}
-	if text, _ := root.Read("", "cpu.rt_runtime_us"); text != "0 0,2 500 1,3" {
+	if text, _ := readLine(root, "", "cpu.rt_runtime_us"); text != "0 0,2 500 1,3" {
 		t.Errorf("written as %q", text)
 	}
-	if text, _ := root.Read("", "cpu.rt_period_us"); text != "2000 0,1,2,3" {
+	if text, _ := readLine(root, "", "cpu.rt_period_us"); text != "2000 0,1,2,3" {
 		t.Errorf("period written as %q", text)
 	}
 }

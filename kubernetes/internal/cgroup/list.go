@@ -72,7 +72,7 @@ func (l list) Write(group string, wanted Budget) error {
 func (l list) Pool() (int64, bool, error) { return pool(l) }
 
 func (l list) times(group, name string) ([]int64, error) {
-	text, err := l.files.Read(group, name)
+	text, err := readLine(l.files, group, name)
 	if err != nil {
 		return nil, err
 	}

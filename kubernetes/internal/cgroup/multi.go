@@ -17,12 +17,12 @@ func (multi) Name() string { return "hcbs-multi" }
 func (multi) Every() bool { return false }
 
 func (m multi) Bounded(group string) (bool, error) {
-	text, err := m.files.Read(group, multiRuntime)
+	text, err := readLine(m.files, group, multiRuntime)
 	return !strings.HasPrefix(text, "-"), err
 }
 
 func (m multi) Read(group string) (Budget, error) {
-	text, err := m.files.Read(group, multiRuntime)
+	text, err := readLine(m.files, group, multiRuntime)
 	if err != nil {
 		return Budget{}, err
 	}
@@ -30,7 +30,7 @@ func (m multi) Read(group string) (Budget, error) {
 	if err != nil {
 		return Budget{}, err
 	}
-	text, err = m.files.Read(group, periodFile)
+	text, err = readLine(m.files, group, periodFile)
 	if err != nil {
 		return Budget{}, err
 	}
@@ -38,7 +38,7 @@ func (m multi) Read(group string) (Budget, error) {
 	if err != nil {
 		return Budget{}, err
 	}
-	return Budget{period[0], runtimes}, nil
+	return notEmpty(group, Budget{period[0], runtimes})
 }
 
 func (m multi) Write(group string, wanted Budget) error {

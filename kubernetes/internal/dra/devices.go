@@ -36,7 +36,11 @@ type Devices struct {
 // not fresh may have a worse order, but never too much room.
 func (d Devices) Pool(left map[int]int64) resourceslice.Pool {
 	devices := d.ordered(left)
-	pool := resourceslice.Pool{Slices: []resourceslice.Slice{}}
+	if len(devices) == 0 {
+		// An empty slice says that the driver runs and has nothing.
+		return resourceslice.Pool{Slices: []resourceslice.Slice{{}}}
+	}
+	var pool resourceslice.Pool
 	for part := range slices.Chunk(devices, resourceapi.ResourceSliceMaxDevices) {
 		pool.Slices = append(pool.Slices, resourceslice.Slice{Devices: part})
 	}
@@ -44,7 +48,7 @@ func (d Devices) Pool(left map[int]int64) resourceslice.Pool {
 }
 
 func (d Devices) ordered(left map[int]int64) []resourceapi.Device {
-	if len(d.Capacity) == 0 {
+	if len(left) == 0 {
 		return nil
 	}
 	if d.Every {

@@ -34,7 +34,7 @@ type Plugin struct {
 	helper *kubeletplugin.Helper
 }
 
-// Start serves the kubelet and publishes the devices, until the context ends.
+// Start serves the kubelet until the context ends. Nothing is published yet.
 func (p *Plugin) Start(ctx context.Context, client kubernetes.Interface, nodeName, pluginDir,
 	registryDir string) (*kubeletplugin.Helper, error) {
 	helper, err := kubeletplugin.Start(ctx, p,
@@ -45,15 +45,12 @@ func (p *Plugin) Start(ctx context.Context, client kubernetes.Interface, nodeNam
 		kubeletplugin.RegistrarDirectoryPath(registryDir),
 		kubeletplugin.HealthService(false),
 	)
-	if err != nil {
-		return nil, err
-	}
 	p.helper = helper
-	return helper, p.Publish(ctx)
+	return helper, err
 }
 
-// Publish writes the devices in the order of the placement policy.
-func (p *Plugin) Publish(ctx context.Context) error {
+// publish writes the devices in the order of the placement policy.
+func (p *Plugin) publish(ctx context.Context) error {
 	left, err := p.Node.Left()
 	if err != nil {
 		return err
@@ -79,7 +76,7 @@ func (p *Plugin) PrepareResourceClaims(ctx context.Context, claims []*resourceap
 		}
 		results[allocated.UID] = kubeletplugin.PrepareResult{Devices: devicesOf(reserved, allocated)}
 	}
-	p.republish(ctx)
+	p.Republish(ctx)
 	return results, nil
 }
 
@@ -93,7 +90,7 @@ func (p *Plugin) UnprepareResourceClaims(ctx context.Context, claims []kubeletpl
 		done(err)
 		results[gone.UID] = err
 	}
-	p.republish(ctx)
+	p.Republish(ctx)
 	return results, nil
 }
 
@@ -110,9 +107,10 @@ func (p *Plugin) WatchHealthStatus(context.Context, chan<- kubeletplugin.DeviceH
 	return kubeletplugin.ErrHealthNotSupported
 }
 
-// republish changes the order of the devices. The claims are prepared in any case.
-func (p *Plugin) republish(ctx context.Context) {
-	if err := p.Publish(ctx); err != nil {
+// Republish publishes the devices in their present order. What is prepared is so in any
+// case.
+func (p *Plugin) Republish(ctx context.Context) {
+	if err := p.publish(ctx); err != nil {
 		p.Log.Warn("the devices are not published anew", "error", err)
 	}
 }

@@ -87,7 +87,7 @@ func (n *Node) Synchronize(all []Container) {
 			n.remember(found, uids[0])
 		}
 	}
-	n.synchronized = true
+	n.synchronized, n.known = true, true
 }
 
 // Lost says that the runtime tells nothing any more.

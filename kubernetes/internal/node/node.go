@@ -57,8 +57,8 @@ type Node struct {
 	mutex sync.Mutex
 	// Containers that have been started, by their id; without its group, one has ended.
 	containers map[string]container
-	// Whether all containers that the runtime has are known.
-	synchronized bool
+	// Whether all containers that the runtime has are known, and whether they ever were.
+	synchronized, known bool
 }
 
 // container is one that has a claim.
@@ -138,10 +138,14 @@ func (n *Node) Unprepare(uid string) error {
 	return n.Records.Remove(uid)
 }
 
-// Left returns by pCPU the bandwidth that further claims may have.
+// Left returns by pCPU the bandwidth that further claims may have: none before the runtime
+// has answered for the first time, as without it nothing could be prepared.
 func (n *Node) Left() (map[int]int64, error) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
+	if !n.known {
+		return nil, nil
+	}
 	records, err := n.Records.All()
 	if err != nil {
 		return nil, err

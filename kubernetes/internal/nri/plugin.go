@@ -37,6 +37,8 @@ type Plugin struct {
 	Node    *node.Node
 	Log     *slog.Logger
 	Metrics *serve.Metrics
+	// Synchronized is called when the runtime has said which containers run.
+	Synchronized func(context.Context)
 }
 
 // Run serves the runtime until the context ends, and connects again when it restarts.
@@ -76,7 +78,7 @@ func (p *Plugin) serve(ctx context.Context, socket string) error {
 }
 
 // Synchronize is told all containers after a connection is made.
-func (p *Plugin) Synchronize(_ context.Context, pods []*api.PodSandbox,
+func (p *Plugin) Synchronize(ctx context.Context, pods []*api.PodSandbox,
 	containers []*api.Container) ([]*api.ContainerUpdate, error) {
 	byID := map[string]*api.PodSandbox{}
 	for _, pod := range pods {
@@ -93,6 +95,7 @@ func (p *Plugin) Synchronize(_ context.Context, pods []*api.PodSandbox,
 	}
 	p.Node.Synchronize(all)
 	p.reported(p.Node.Reconcile())
+	p.Synchronized(ctx)
 	return nil, nil
 }
 

@@ -61,7 +61,10 @@ func (m *Metrics) Time(call string) func(error) {
 
 // SetLeft takes what each pCPU has left.
 func (m *Metrics) SetLeft(left map[int]int64) {
-	least := bandwidth.Unit
+	var least int64
+	if len(left) > 0 {
+		least = bandwidth.Unit
+	}
 	for _, each := range left {
 		least = min(least, each)
 	}
