@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,7 +32,8 @@ type Plugin struct {
 	// Fatal is called with an error that does not go away by itself.
 	Fatal func(error)
 
-	helper *kubeletplugin.Helper
+	// Unset until Start returns, while the kubelet may call already.
+	helper atomic.Pointer[kubeletplugin.Helper]
 }
 
 // Start serves the kubelet until the context ends. Nothing is published yet.
@@ -45,18 +47,22 @@ func (p *Plugin) Start(ctx context.Context, client kubernetes.Interface, nodeNam
 		kubeletplugin.RegistrarDirectoryPath(registryDir),
 		kubeletplugin.HealthService(false),
 	)
-	p.helper = helper
+	p.helper.Store(helper)
 	return helper, err
 }
 
 // publish writes the devices in the order of the placement policy.
 func (p *Plugin) publish(ctx context.Context) error {
+	helper := p.helper.Load()
+	if helper == nil {
+		return nil
+	}
 	left, err := p.Node.Left()
 	if err != nil {
 		return err
 	}
 	p.Metrics.SetLeft(left)
-	return p.helper.PublishResources(ctx, resourceslice.DriverResources{
+	return helper.PublishResources(ctx, resourceslice.DriverResources{
 		Pools: map[string]resourceslice.Pool{p.Node.Pool: p.Devices.Pool(left)},
 	})
 }
