@@ -169,12 +169,5 @@ func (r *fakeRuntime) end(id string) error {
 	return r.nri.RemoveContainer(ctx, &api.RemoveContainerRequest{Pod: pod, Container: container})
 }
 
-// group returns the control group of a container.
-func (r *fakeRuntime) group(id string) string {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return r.containers[id].Linux.CgroupsPath[1:]
-}
-
 // endPod removes the group of a pod, as the kubelet does.
 func (r *fakeRuntime) endPod(uid string) { r.node.removeGroup("kubepods/pod" + uid) }
