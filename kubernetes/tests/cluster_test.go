@@ -101,7 +101,10 @@ func startCluster(servers *processes) error {
 	}
 	controlplane := os.Getenv("NOVA_RT_CONTROLPLANE")
 	if err := servers.start("scheduler", controlplane, "scheduler", "--kubeconfig", path("admin.conf"),
-		"--leader-elect=false", "--secure-port=0"); err != nil {
+		"--leader-elect=false", "--secure-port=0",
+		// A claim that is just being allocated may count twice for another pod, which then
+		// waits without an event to try it again: five minutes, but for this.
+		"--pod-max-in-unschedulable-pods-duration=5s"); err != nil {
 		return err
 	}
 	if err := servers.start("claims", controlplane, "claims", "--kubeconfig", path("admin.conf")); err != nil {
