@@ -8,7 +8,7 @@ KEEP ?=
 DEMO_NEEDS = $(if $(filter embedded,$(MODE)),,$(if $(filter 0,$(shell id -u)),stack)) \
     $(if $(filter hcbs%,$(MODE)),guest)
 
-.PHONY: help demo test test-debian test-devstack test-experiments test-fresh test-guest test-hosts test-kernel test-machines test-mano test-tempest unit tacker functional kolla nova33 db e2e pep8 mypy cover bench experiments dist docs clean
+.PHONY: help demo test test-debian test-devstack test-experiments test-fresh test-guest test-hosts test-kernel test-kubernetes test-machines test-mano test-tempest unit tacker functional kolla nova33 db e2e pep8 mypy cover bench experiments dist docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
@@ -19,9 +19,9 @@ demo:  ## run the demo (KEEP=1: leave it running; MODE=vm|container|embedded|hcb
 	@tools/stage -q demo --mode $(MODE) $(if $(KEEP),--keep)
 
 test:  ## run most stages; the last line counts the tests
-	@PYTHON=$(PYTHON) tools/prepare stack guest docs
+	@PYTHON=$(PYTHON) tools/prepare stack guest docs kubernetes
 	@.venv/bin/python tools/run-tests pep8 mypy docs unit tacker functional kolla \
-	    db e2e machines mano tempest kernel experiments guest
+	    db e2e machines mano tempest kernel experiments kubernetes guest
 
 unit tacker functional pep8 mypy:  ## run one stage
 	@PYTHON=$(PYTHON) tools/prepare
@@ -76,6 +76,10 @@ test-fresh:  ## run the demo on a fresh Debian 13 (FULL=1: and 12) (root)
 
 test-kernel:  ## test our kernel and the stock one in QEMU
 	@kernel/test
+
+test-kubernetes:  ## test the Kubernetes driver with a real control plane
+	@PYTHON=$(PYTHON) tools/prepare kubernetes
+	@.venv/bin/tox run -e kubernetes
 
 test-experiments:  ## run small versions of the experiments in virtual time
 	@PYTHON=$(PYTHON) tools/prepare

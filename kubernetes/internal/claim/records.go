@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The specification of the Container Device Interface that has annotations.
+const (
+	cdiVersion = "0.6.0"
+	cdiKind    = Driver + "/claim"
+	recordKey  = Driver + "/reserved"
+	filePrefix = Driver + "-claim_"
+	envPrefix  = "NOVA_RT_CLAIM_"
+)
+
+// Records are the claims that are prepared on a node: the CDI files by which the
+// container runtime learns of them, and nothing beside these.
+//
+// They are where reboots remove them, as a reboot ends all containers too; the kubelet
+// then prepares its claims again.
+type Records struct{ Dir string }
+
+type cdiSpec struct {
+	Version string      `json:"cdiVersion"`
+	Kind    string      `json:"kind"`
+	Devices []cdiDevice `json:"devices"`
+}
+
+type cdiDevice struct {
+	Name        string            `json:"name"`
+	Annotations map[string]string `json:"annotations"`
+	Edits       struct {
+		Env []string `json:"env"`
+	} `json:"containerEdits"`
+}
+
+// CDIDevice returns the name by which the kubelet hands a claim to the runtime.
+func CDIDevice(uid string) string { return cdiKind + "=" + uid }
+
+// ClaimsOf returns the UIDs of the claims that CDI put into a container's environment.
+//
+// A pod may write the same into its own: whether a claim is reserved for it must be
+// checked.
+func ClaimsOf(env []string) []string {
+	var uids []string
+	for _, variable := range env {
+		if rest, ours := strings.CutPrefix(variable, envPrefix); ours {
+			uid, _, _ := strings.Cut(rest, "=")
+			uids = append(uids, strings.ReplaceAll(uid, "_", "-"))
+		}
+	}
+	return uids
+}
+
+// Write records a claim. Whoever reads sees all of it or nothing.
+func (r Records) Write(reserved Reserved) error {
+	record, err := json.Marshal(reserved)
+	if err != nil {
+		return err
+	}
+	device := cdiDevice{Name: reserved.UID, Annotations: map[string]string{recordKey: string(record)}}
+	device.Edits.Env = []string{fmt.Sprintf("%s%s=%d/%d", envPrefix,
+		strings.ReplaceAll(reserved.UID, "-", "_"), reserved.Reservation.Runtime, reserved.Reservation.Period)}
+	text, err := json.MarshalIndent(cdiSpec{cdiVersion, cdiKind, []cdiDevice{device}}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return r.replace(r.path(reserved.UID), text)
+}
+
+func (r Records) replace(path string, text []byte) error {
+	file, err := os.CreateTemp(r.Dir, "."+filePrefix)
+	if err != nil {
+		return fmt.Errorf("the claim cannot be recorded: %w", err)
+	}
+	_, err = file.Write(text)
+	err = errors.Join(err, file.Chmod(0o644), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("the claim cannot be recorded: %w", err), os.Remove(file.Name()))
+	}
+	return nil
+}
+
+// Remove forgets a claim, if it is recorded.
+func (r Records) Remove(uid string) error {
+	err := os.Remove(r.path(uid))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the record of the claim cannot be removed: %w", err)
+	}
+	return nil
+}
+
+// Get returns a claim, nil if it is not recorded.
+func (r Records) Get(uid string) (*Reserved, error) {
+	if strings.ContainsAny(uid, "/\x00") {
+		return nil, nil
+	}
+	reserved, err := readRecord(r.path(uid))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return reserved, err
+}
+
+// All returns all claims by their UID. What a killed driver has left half written is
+// removed.
+func (r Records) All() (map[string]Reserved, error) {
+	halves, _ := filepath.Glob(filepath.Join(r.Dir, "."+filePrefix+"*"))
+	for _, half := range halves {
+		_ = os.Remove(half)
+	}
+	paths, err := filepath.Glob(r.path("*"))
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]Reserved{}
+	for _, path := range paths {
+		reserved, err := readRecord(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all[reserved.UID] = *reserved
+	}
+	return all, nil
+}
+
+func (r Records) path(uid string) string {
+	return filepath.Join(r.Dir, filePrefix+uid+".json")
+}
+
+func readRecord(path string) (*Reserved, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var spec cdiSpec
+	var reserved Reserved
+	err = json.Unmarshal(text, &spec)
+	if err == nil && len(spec.Devices) != 1 {
+		err = errors.New("it has not one device")
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(spec.Devices[0].Annotations[recordKey]), &reserved)
+	}
+	if err == nil && filepath.Base(path) != filePrefix+reserved.UID+".json" {
+		err = errors.New("it is of another claim")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is no record of this driver's, remove it and delete the pod of the "+
+			"claim: %w", path, err)
+	}
+	return &reserved, nil
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"nova-rt/kubernetes/internal/claim"
+)
+
+// Container is one of the runtime's.
+type Container struct {
+	ID, Name string
+	// Pod is the UID of its pod.
+	Pod string
+	Env []string
+	// Group is its control group.
+	Group string
+	// Running is whether it has been started and has not ended.
+	Running bool
+}
+
+// Admit returns the claim that a container is created with, nil without one, and refuses
+// a container that could not be given its reservation.
+func (n *Node) Admit(ctx context.Context, created Container) (*claim.Reserved, error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	reserved, err := n.claimOf(ctx, created)
+	if err != nil || reserved == nil {
+		return nil, err
+	}
+	return reserved, n.checkAlone(created, reserved)
+}
+
+// Start gives a container its reservation. The runtime has made its group and has not
+// started its program: what is there is the runtime's own process that waits to become it.
+func (n *Node) Start(ctx context.Context, started Container) error {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	reserved, err := n.claimOf(ctx, started)
+	if err != nil || reserved == nil {
+		return err
+	}
+	if err := n.checkAlone(started, reserved); err != nil {
+		return err
+	}
+	if err := n.retire(started, reserved.UID); err != nil {
+		return err
+	}
+	if err := n.Hierarchy.Apply(started.Group, n.budget(*reserved)); err != nil {
+		return err
+	}
+	// Known before its policy is set, so that it is not taken for nobody's.
+	n.remember(started, reserved.UID)
+	if reserved.Init.Policy == "" {
+		return nil
+	}
+	return n.Threads.SetPolicy(started.Group, reserved.Init)
+}
+
+// Stopped takes back the runtime of containers that have ended. The runtime may say that
+// one has while its processes still end: it counts as long as it has its group. What the
+// kernel does not give back yet is left to the next Reconcile.
+func (n *Node) Stopped() error {
+	return n.Reconcile()
+}
+
+// Removed forgets a container that the runtime has removed, whatever is left of its group.
+func (n *Node) Removed(id string) error {
+	n.mutex.Lock()
+	delete(n.containers, id)
+	n.mutex.Unlock()
+	return n.Reconcile()
+}
+
+// Synchronize takes the runtime's word for which containers there are: after a start of
+// this process or of the runtime.
+func (n *Node) Synchronize(all []Container) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.containers = map[string]container{}
+	for _, found := range all {
+		uids := claim.ClaimsOf(found.Env)
+		if len(uids) == 1 && found.Running {
+			n.remember(found, uids[0])
+		}
+	}
+	n.synchronized, n.known = true, true
+}
+
+// Lost says that the runtime tells nothing any more.
+func (n *Node) Lost() {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.synchronized = false
+}
+
+func (n *Node) remember(found Container, uid string) {
+	n.containers[found.ID] = container{found.ID, found.Pod, found.Name, uid, found.Group}
+}
+
+// claimOf returns the claim of a container, after it was checked that its pod may have it.
+func (n *Node) claimOf(ctx context.Context, asking Container) (*claim.Reserved, error) {
+	uids := claim.ClaimsOf(asking.Env)
+	if len(uids) == 0 {
+		return nil, nil
+	}
+	if len(uids) > 1 {
+		return nil, fmt.Errorf("the container %s has %d claims, but one reservation at most: give it one",
+			asking.Name, len(uids))
+	}
+	reserved, err := n.Records.Get(uids[0])
+	if err != nil {
+		return nil, err
+	}
+	if reserved == nil {
+		return nil, fmt.Errorf("the claim %s of the container %s is not prepared on this node", uids[0],
+			asking.Name)
+	}
+	if reserved.Pod == asking.Pod {
+		return reserved, nil
+	}
+	return n.handOver(ctx, *reserved, asking)
+}
+
+// handOver gives a claim to the next pod that it is reserved for: the kubelet does not
+// prepare it anew if that pod came while the last one was ending.
+func (n *Node) handOver(ctx context.Context, reserved claim.Reserved, asking Container) (*claim.Reserved, error) {
+	present, err := n.Claims.Get(ctx, reserved.Namespace, reserved.Name)
+	if err != nil {
+		return nil, err
+	}
+	if present == nil || string(present.UID) != reserved.UID {
+		return nil, fmt.Errorf("the claim %s has gone", reserved)
+	}
+	owner, err := claim.Owner(present, "")
+	if err != nil {
+		return nil, err
+	}
+	if owner != asking.Pod {
+		return nil, fmt.Errorf("the claim %s is not reserved for the pod of the container %s", reserved, asking.Name)
+	}
+	reserved.Pod = owner
+	return &reserved, n.Records.Write(reserved)
+}
+
+// checkAlone wants no other container to have the claim: one budget cannot be in two
+// groups.
+func (n *Node) checkAlone(asking Container, reserved *claim.Reserved) error {
+	for _, other := range n.containers {
+		if other.claim == reserved.UID && (other.pod != asking.Pod || other.name != asking.Name) &&
+			n.Hierarchy.Files.Has(other.group, "") {
+			return fmt.Errorf("the claim %s is used by the container %s already: give the container %s a "+
+				"claim of its own", reserved, other.name, asking.Name)
+		}
+	}
+	return nil
+}
+
+// retire takes the budget of the container's predecessors in the same pod, which have
+// ended though the runtime may not have said so yet.
+func (n *Node) retire(successor Container, uid string) error {
+	for id, old := range n.containers {
+		if old.claim != uid || id == successor.ID {
+			continue
+		}
+		delete(n.containers, id)
+		if n.Hierarchy.Files.Has(old.group, "") {
+			if err := n.Hierarchy.Empty(old.group); err != nil {
+				n.containers[id] = old
+				return errors.Join(fmt.Errorf("the container %s runs still, and its successor must wait",
+					old.name), err)
+			}
+		}
+	}
+	return nil
+}
