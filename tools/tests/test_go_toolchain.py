@@ -72,6 +72,7 @@ def test_go_is_fetched_once_and_can_be_executed(toolchain, served, tmp_path, mon
 
 
 def test_a_go_with_another_checksum_is_not_kept(toolchain, served, tmp_path, monkeypatch):
+    monkeypatch.setenv('GOPROXY', 'https://proxy.example')
     monkeypatch.setitem(toolchain.PLATFORMS, 'x86_64', ('amd64', '0' * 64))
     with pytest.raises(toolchain.ToolchainError, match='do not trust it'):
         toolchain.fetch(tmp_path)
@@ -82,6 +83,13 @@ def test_a_machine_without_a_known_go_gets_a_sentence(toolchain, tmp_path, monke
     monkeypatch.setattr(platform, 'machine', lambda: 'riscv64')
     with pytest.raises(toolchain.ToolchainError, match=r'install Go 1\.26 or newer'):
         toolchain.fetch(tmp_path)
+
+
+def test_without_go_and_proxy_there_is_a_sentence(toolchain, tmp_path, monkeypatch):
+    monkeypatch.delenv('GOPROXY', raising=False)
+    monkeypatch.setenv('PATH', str(tmp_path))
+    with pytest.raises(toolchain.ToolchainError, match='set GOPROXY'):
+        toolchain.fetch(tmp_path / 'cache')
 
 
 @pytest.mark.parametrize('folder', ['kubernetes', 'kubernetes/controlplane'])
