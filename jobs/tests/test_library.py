@@ -245,8 +245,8 @@ def test_nothing_waits_or_breaks_where_calls_meet(program, folder, told, how):
     assert done.returncode == 0
     found = told('control')
     assert found.misses == found.jobs == found.consecutive
-    # Who finds another writing gives way.
-    assert found.jobs == 30_000 or (how != 'alone' and found.jobs >= 1000)
+    # Who finds another writing gives way, for as long as that one has lost its CPU.
+    assert found.jobs == 30_000 if how == 'alone' else found.jobs > 0
 
 
 def test_a_reader_never_sees_half_a_job(program, folder):
