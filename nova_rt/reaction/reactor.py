@@ -103,9 +103,9 @@ class Reactor:
 
     def stop(self) -> None:
         """End, and give back what is lent."""
-        self.look_again()
         with self._waking:
             self._ends = True
+            os.eventfd_write(self._wake, 1)
         self._thread.join(_PATIENCE_S)
 
     def _run(self) -> None:

@@ -9,6 +9,7 @@ test case from :class:`CloudTestCase`, and start hosts with :meth:`~CloudTestCas
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
+import pathlib
 import time
 from typing import Any
 from typing import TypeVar
@@ -36,6 +37,7 @@ from nova_rt.testing import nova33
 from nova_rt.testing.fake_driver import FakeContainerDriver
 from nova_rt.testing.fake_machine_driver import FakeHypervisor
 from nova_rt.testing.fake_machine_driver import FakeMachineDriver
+from nova_rt.virt import loans
 
 Body = dict[str, Any]
 _T = TypeVar('_T')
@@ -77,6 +79,9 @@ class _ReservationServices(cases.ReservationTestCase):
         self.useFixture(fixtures.MockPatchObject(FakeMachineDriver, 'unreachable', set()))
         # The processes of the stand-ins for containers are none.
         self.flags(hear_misses=False, group='rt')
+        # This machine may have loans of its own.
+        self.useFixture(fixtures.MockPatchObject(
+            loans, 'FOLDER', pathlib.Path(self.useFixture(fixtures.TempDir()).path, 'loans')))
         # As each scheduler process has its own.
         self.useFixture(fixtures.MockPatchObject(
             request_filter, 'ALL_REQUEST_FILTERS',

@@ -71,11 +71,11 @@ class Loan:
 class Loans:
     """The loans of this machine, a file for each.
 
-    :param folder: on a file system that a boot empties
+    :param folder: on a file system that a boot empties; :data:`FOLDER` by default
     """
 
-    def __init__(self, folder: pathlib.Path = FOLDER) -> None:
-        self._folder = folder
+    def __init__(self, folder: pathlib.Path | None = None) -> None:
+        self._folder = FOLDER if folder is None else folder
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:

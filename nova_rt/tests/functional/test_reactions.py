@@ -27,9 +27,6 @@ class ReactionsTestCase(cloud.CloudTestCase):
         super().setUp()
         self.flags(hear_misses=True, lend_after_misses=2, miss_window=60.0, lend_for=600.0,
                    group='rt')
-        folder = Path(self.useFixture(fixtures.TempDir()).path)
-        self.useFixture(fixtures.MockPatchObject(
-            loans.Loans.__init__, '__defaults__', (folder / 'loans',)))
         self.inside = subprocess.Popen(
             ('unshare', '--mount', 'sh', '-c', 'mount -t tmpfs tmpfs /run; echo; exec cat'),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -2,8 +2,15 @@
 """No test is judged by the clock: machines are slow and busy."""
 
 import hypothesis
+import pytest
 
 from nova_rt.testing import native_threads  # noqa: F401
+from nova_rt.virt import loans
 
 hypothesis.settings.register_profile('untimed', deadline=None)
 hypothesis.settings.load_profile('untimed')
+
+
+@pytest.fixture(autouse=True)
+def _no_loans_of_this_machine(tmp_path, monkeypatch):
+    monkeypatch.setattr(loans, 'FOLDER', tmp_path / 'loans')

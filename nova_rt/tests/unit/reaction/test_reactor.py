@@ -262,14 +262,15 @@ def test_a_container_that_starts_again_is_heard_as_the_new_one(node):
 
 def test_what_ended_with_a_loan_is_no_trouble(node):
     job = node.run(WEB, 7)
-    node.begin(after=1, for_s=0.3)
+    node.begin(after=1)
     node.watched(WEB)
     miss(job)
     node.sentences(1)
     node.kernel.stop(7)
     del node.runs[WEB]
     node.watched()
-    time.sleep(0.4)
+    node.reactor.stop()
+    node.reactor = None
     assert len(node.told) == 1
 
 
