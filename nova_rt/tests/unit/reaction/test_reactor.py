@@ -128,9 +128,9 @@ def test_it_is_given_back_after_its_time(node):
 
 def test_who_goes_on_missing_keeps_it(node):
     job = node.run(WEB, 7)
-    node.begin(after=1, for_s=0.5)
+    node.begin(after=1, for_s=2.0)
     node.watched(WEB)
-    end = time.monotonic() + 2
+    end = time.monotonic() + 3
     miss(job)
     node.sentences(1)
     while time.monotonic() < end:
@@ -143,7 +143,7 @@ def test_who_goes_on_missing_keeps_it(node):
 
 def test_one_that_starts_takes_what_it_needs_and_that_is_told(node):
     job = node.run(WEB, 7)
-    node.begin(after=1, for_s=1.0)
+    node.begin(after=1, for_s=5.0)
     node.watched(WEB)
     miss(job)
     node.sentences(1)
@@ -169,9 +169,9 @@ def test_where_nothing_is_free_that_is_told_once_in_a_while(node):
 
 def test_loans_in_bursts_are_told_once_in_a_while(node):
     job = node.run(WEB, 7)
-    node.begin(after=1, for_s=0.1, quiet_s=600.0)
+    node.begin(after=1, for_s=1.0, quiet_s=600.0)
     node.watched(WEB)
-    for _ in range(3):
+    for _ in range(2):
         miss(job)
         node.eventually(lambda: node.has(7) == 80)
         node.eventually(lambda: node.has(7) == 30)
