@@ -14,6 +14,9 @@ import pytest
 
 from nova_rt.monitor import record
 from nova_rt.testing import jobs
+from nova_rt.testing import retries
+
+pytestmark = retries.ONCE
 
 MS = jobs.MS
 LATE = 1  # A release so long ago that no deadline after it is met.

@@ -14,6 +14,9 @@ import pytest
 
 from nova_rt.monitor import record
 from nova_rt.testing import jobs
+from nova_rt.testing import retries
+
+pytestmark = retries.ONCE
 
 # Longer than a busy machine may hold up a job by itself.
 LONG = '5s'

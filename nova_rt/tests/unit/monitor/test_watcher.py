@@ -23,7 +23,10 @@ from nova_rt.monitor import record
 from nova_rt.monitor import watched
 from nova_rt.monitor import watcher as monitor_watcher
 from nova_rt.testing import jobs
+from nova_rt.testing import retries
 from nova_rt.tests.unit.monitor import examples
+
+pytestmark = retries.ONCE
 
 LATE = 1
 PATIENCE_S = 30

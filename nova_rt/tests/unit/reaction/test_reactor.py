@@ -14,10 +14,13 @@ from nova_rt.reaction import loan_policy
 from nova_rt.reaction import reactor as reactors
 from nova_rt.reaction import threshold
 from nova_rt.testing import fake_kernel
+from nova_rt.testing import retries
 from nova_rt.virt import containers
 from nova_rt.virt import host
 from nova_rt.virt import loans
 from nova_rt.virt.cgroup import detect
+
+pytestmark = retries.ONCE
 
 PATIENCE_S = 30
 LATE = 1
