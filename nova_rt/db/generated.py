@@ -69,14 +69,19 @@ class Column:
     kind: Kind
 
 
-class MariaDB:
-    """Virtual columns, added in an instant; the JSON functions never fail."""
+class _Virtual:
+    """Columns that are computed when they are read, by expressions alone."""
 
     storage = 'VIRTUAL'
-    at_once = True
 
     def function(self, kind: Kind) -> str | None:
-        """Return the statement that creates what a kind needs."""
+        """Return the statement that creates what a kind needs: there is none."""
+
+
+class MariaDB(_Virtual):
+    """Added in an instant; the JSON functions never fail."""
+
+    at_once = True
 
     def value(self, column: Column) -> str:
         """Return the expression of a column."""
@@ -94,14 +99,10 @@ class MariaDB:
                 f'THEN {share if column.kind is SHARE else time} END')
 
 
-class SQLite:
-    """Virtual columns; its JSON functions fail, so what is no JSON is NULL."""
+class SQLite(_Virtual):
+    """Its JSON functions fail, so what is no JSON is NULL."""
 
-    storage = 'VIRTUAL'
     at_once = False
-
-    def function(self, kind: Kind) -> str | None:
-        """Return the statement that creates what a kind needs."""
 
     def value(self, column: Column) -> str:
         """Return the expression of a column."""

@@ -5,7 +5,6 @@ deadlines; libvirt and the kernel's budgets are stand-ins.
 
 import os
 from pathlib import Path
-import subprocess
 import unittest
 from unittest import mock
 
@@ -14,6 +13,7 @@ import fixtures
 from nova_rt import bandwidth
 from nova_rt.testing import cloud
 from nova_rt.testing import jobs
+from nova_rt.testing import processes
 from nova_rt.virt import containers
 from nova_rt.virt import loans
 
@@ -27,12 +27,8 @@ class ReactionsTestCase(cloud.CloudTestCase):
         super().setUp()
         self.flags(hear_misses=True, lend_after_misses=2, miss_window=60.0, lend_for=600.0,
                    group='rt')
-        self.inside = subprocess.Popen(
-            ('unshare', '--mount', 'sh', '-c', 'mount -t tmpfs tmpfs /run; echo; exec cat'),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.addCleanup(self.inside.communicate)
-        self.addCleanup(self.inside.kill)
-        self.inside.stdout.readline()
+        self.inside = processes.Container()
+        self.addCleanup(self.inside.end)
         self.useFixture(fixtures.MockPatchObject(
             containers, 'first_process', lambda number: self.inside.pid))
         built = self.useFixture(fixtures.TempDir()).path
@@ -41,9 +37,8 @@ class ReactionsTestCase(cloud.CloudTestCase):
 
     def activity(self):
         """Return an activity in the container."""
-        records = Path(f'/proc/{self.inside.pid}/root/run/nova-rt/jobs')
-        records.mkdir(parents=True, exist_ok=True)
-        with mock.patch.dict(os.environ, {jobs.FOLDER_VARIABLE: str(records)}):
+        self.inside.jobs.mkdir(parents=True, exist_ok=True)
+        with mock.patch.dict(os.environ, {jobs.FOLDER_VARIABLE: str(self.inside.jobs)}):
             return self.library.open('control', 1000 * jobs.MS, 1000 * jobs.MS)
 
     def miss(self, activity, times=2):

@@ -1,40 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
-from pathlib import Path
 import select
-import subprocess
 import time
 
 import pytest
 
 from nova_rt.monitor import watcher as monitor_watcher
 from nova_rt.testing import jobs
+from nova_rt.testing import processes
 
 PATIENCE_S = 30
-
-
-class Container:
-    """A process with a mount namespace of its own and a tmpfs on /run."""
-
-    def __init__(self):
-        self.process = subprocess.Popen(
-            ('unshare', '--mount', 'sh', '-c', 'mount -t tmpfs tmpfs /run; echo; exec cat'),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.process.stdout.readline()
-        self.pid = self.process.pid
-        self.root = Path(f'/proc/{self.pid}/root')
-        self.jobs = self.root / 'run' / 'nova-rt' / 'jobs'
-
-    def make_folder(self):
-        self.jobs.mkdir(parents=True)
-
-    def run(self, script):
-        subprocess.run(('nsenter', '--target', str(self.pid), '--mount', 'sh', '-ec', script),
-                       check=True)
-
-    def end(self):
-        self.process.kill()
-        self.process.communicate()
 
 
 @pytest.fixture
@@ -44,7 +19,7 @@ def new_container():
     made = []
 
     def new():
-        made.append(Container())
+        made.append(processes.Container())
         return made[-1]
     yield new
     for container in made:
