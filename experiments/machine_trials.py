@@ -206,12 +206,12 @@ class Bench:
         pcpus = {pcpu for load in loads for pcpu in load.pcpus}
         for load in loads:
             load.machine.reserve(load.reservation, load.pcpus)
-        stolen = sum(map(supplied.stolen_us, pcpus))
+        stolen = sum(map(supply.stolen_ns, pcpus))
         with self._hogs(pcpus):
             got, data = self._watched([
                 (load.machine, load.pcpus, load.command(self._seconds)) for load in loads],
                 self._seconds)
-        stolen = sum(map(supplied.stolen_us, pcpus)) - stolen
+        stolen = (sum(map(supply.stolen_ns, pcpus)) - stolen) // 1000
         return [self._judged(load, len(loads) - 1, got[load.machine.name], stolen, jobs)
                 for load, jobs in zip(loads, map(tasksets.read, data), strict=True)]
 

@@ -6,9 +6,6 @@ whose own hypervisor takes CPU time, can break it: what is measured meanwhile sa
 about the analysis.
 """
 
-import os
-from pathlib import Path
-
 import numpy as np
 
 from nova_rt.model import supply as model
@@ -44,12 +41,3 @@ def shortfall_us(got: supply.Supply, resource: model.Resource, late_us: int) -> 
         had = (used[lag:] - used[:-lag])[within]
         worst = max(worst, int((promised[lengths[within] // _STEP_US] - had).max()))
     return worst
-
-
-def stolen_us(pcpu: int) -> int:
-    """Return what this machine's own hypervisor has taken of a pCPU since boot, in µs."""
-    for line in Path('/proc/stat').read_text().splitlines():
-        name, *times = line.split()
-        if name == f'cpu{pcpu}':
-            return int(times[7]) * 1_000_000 // os.sysconf('SC_CLK_TCK')
-    raise ValueError(pcpu)

@@ -49,3 +49,31 @@ def test_a_turn_may_be_anywhere_in_its_period():
 def test_less_than_a_second_says_nothing():
     with pytest.raises(ValueError, match='zero-size'):
         sampled(range(0, 900, 100), 20, length_ms=900).in_any_second()
+
+
+def stolen(turns, stolen_ms):
+    """Sample a thread as :func:`sampled`, where each pair is a moment and what was stolen."""
+    seen = sampled(turns, 20)
+    return supply.Supply(seen.times_ns, seen.used_ns, tuple(
+        sum(took for moment, took in stolen_ms if moment * MS <= now) * MS
+        for now in seen.times_ns))
+
+
+def test_what_the_hypervisor_takes_in_a_second_counts_as_got():
+    lacking = [begin for begin in range(30, 4000, 100) if begin != 1730]
+    assert stolen(lacking, []).in_whole_periods(100_000, True) == pytest.approx(0.18)
+    explained = stolen(lacking, [(1750, 10)])
+    assert explained.in_whole_periods(100_000) == pytest.approx(0.18)
+    assert explained.in_whole_periods(100_000, True) == pytest.approx(0.2, abs=0.001)
+
+
+def test_what_the_hypervisor_takes_in_one_second_excuses_no_other():
+    lacking = [begin for begin in range(30, 4000, 100) if begin != 1730]
+    assert stolen(lacking, [(200, 50), (3900, 50)]).in_whole_periods(
+        100_000, True) == pytest.approx(0.18)
+
+
+def test_what_is_stolen_of_all_pcpus_is_what_is_stolen_of_each():
+    assert 0 <= supply.stolen_ns(0) <= supply.stolen_ns()
+    with pytest.raises(ValueError, match='1234'):
+        supply.stolen_ns(1234)

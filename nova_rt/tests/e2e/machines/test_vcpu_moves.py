@@ -87,7 +87,11 @@ def test_what_libvirt_refuses_leaves_the_machine_where_it_was(server, monkeypatc
 
 @pytest.mark.parametrize('hogs', [0, 2])
 def test_while_a_vcpu_is_moved_nobody_has_less_than_is_reserved(crowded, hogs):
-    """In a second of whole periods, as without moves; hogs are SCHED_OTHER."""
+    """In a second of whole periods, as without moves; hogs are SCHED_OTHER.
+
+    Two of the pCPUs' three vCPUs leave 10% of one to what nobody in here can schedule: when
+    this machine's own hypervisor takes more, that is counted.
+    """
     moved, *_ = crowded
     machines = [vcpus.Machine(f'{number}', {number: 0.3 if each is moved else 0.6},
                               {number: each.threads[0]})
@@ -113,11 +117,13 @@ def test_while_a_vcpu_is_moved_nobody_has_less_than_is_reserved(crowded, hogs):
             each = seen[machine.server][number]
             print(f'{what} {machine.shares[number]:.0%}: {each.share():.4f} in all, the worst '
                   f'second {each.in_whole_periods(PERIOD_US):.4f} of whole periods, '
+                  f'{each.in_whole_periods(PERIOD_US, and_stolen=True):.4f} with what this '
+                  f"machine's hypervisor took, "
                   f'{each.in_any_second():.4f} of any')
     assert len(took) == MOVES
     late = granularity.tick_us() / 1e6
     assert [machine.server for number, machine in enumerate(machines)
-            if got[machine.server][number].in_whole_periods(PERIOD_US)
+            if got[machine.server][number].in_whole_periods(PERIOD_US, and_stolen=True)
             <= machine.shares[number] - TOLERANCE - late] == []
 
 
