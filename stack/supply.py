@@ -12,6 +12,9 @@ import time
 import numpy as np
 
 from nova_rt.model import supply as model
+from nova_rt.virt.deadline.attributes import Attributes
+from nova_rt.virt.deadline.attributes import SCHED_DEADLINE
+from nova_rt.virt.deadline.scheduler import Scheduler
 from stack.vcpus import Machine
 from stack.vcpus import used
 
@@ -19,6 +22,9 @@ SECOND_NS = 1_000_000_000
 SECOND_US = 1_000_000
 # Often enough for a second that begins at any moment of a period.
 PAUSE_S = 0.005
+PAUSE_NS = 5_000_000
+# What a sample takes at most, of some vCPUs.
+SAMPLE_NS = 1_000_000
 # Above every hog, so that no sample is late; a vCPU under SCHED_DEADLINE still goes first.
 PRIORITY = 99
 USER_TICK_NS = SECOND_NS // os.sysconf('SC_CLK_TCK')
@@ -100,13 +106,17 @@ def promised(runtime_us: int, period_us: int) -> float:
     return model.Resource(runtime_us, period_us).sbf(SECOND_US) / SECOND_US
 
 
-def watch(machines: Iterable[Machine], seconds: float) -> dict[str, dict[int, Supply]]:
-    """Watch virtual machines for some seconds; return what each got, by server and pCPU."""
+def watch(machines: Iterable[Machine], seconds: float, before_vcpus: bool = False,
+          ) -> dict[str, dict[int, Supply]]:
+    """Watch virtual machines for some seconds; return what each got, by server and pCPU.
+
+    :param before_vcpus: do not let vCPUs delay samples, which takes some percent of a pCPU
+    """
     machines = list(machines)
     samples: dict[str, dict[int, list[tuple[int, int, int]]]] = {
         machine.server: {pcpu: [] for pcpu in machine.threads} for machine in machines}
     end = time.monotonic() + seconds
-    with above_hogs():
+    with before_all() if before_vcpus else above_hogs():
         while time.monotonic() < end:
             for machine in machines:
                 for pcpu, sample in used(machine).items():
@@ -139,3 +149,15 @@ def above_hogs() -> Iterator[None]:
         yield
     finally:
         os.sched_setscheduler(0, policy, priority)
+
+
+@contextlib.contextmanager
+def before_all() -> Iterator[None]:
+    """Give this thread the shortest deadline of all, if the kernel admits it."""
+    kernel = Scheduler()
+    before = kernel.read(0)
+    kernel.write(0, Attributes(SCHED_DEADLINE, 0, 0, 0, SAMPLE_NS, PAUSE_NS, PAUSE_NS))
+    try:
+        yield
+    finally:
+        kernel.write(0, before)

@@ -80,15 +80,16 @@ def build_machine(directory: Path, run: Run) -> Path:
     return boot_sector(directory / f'{MACHINE}.raw', run, 1 << 20)
 
 
-def boot_sector(disk: Path, run: Run, size: int, crash: int | None = None) -> Path:
+def boot_sector(disk: Path, run: Run, size: int, **symbols: int) -> Path:
     """Assemble a disk whose vCPUs burn CPU.
 
     :param disk: its path, with a suffix.
     :param size: in bytes.
-    :param crash: how it ends itself after a while, see ``spin.S``.
+    :param symbols: what it does besides, see ``spin.S``.
     """
     compiled = disk.with_suffix('.o')
-    defined = () if crash is None else ('--defsym', f'CRASH={crash}')
+    defined = [argument for name, value in symbols.items()
+               for argument in ('--defsym', f'{name}={value}')]
     run('as-spin', ('as', '--32', *defined, str(SOURCES / 'spin.S'), '-o', str(compiled)))
     run('ld-spin', ('ld', '-m', 'elf_i386', '-Ttext', '0x7c00', '--oformat', 'binary',
                     str(compiled), '-o', str(disk)))

@@ -3,7 +3,9 @@
  * A boot sector: says a word on the serial line, then burns CPU on every vCPU. The first
  * vCPU lets go of PCI devices that are to be removed: QEMU's ACPI registers for it are at
  * 0xae00 (docs/specs/acpi_pci_hotplug). With CRASH, it ends itself after a while instead:
- * 1: by a fault that nothing can handle, which resets the machine; 2: by a panic.
+ * 1: by a fault that nothing can handle, which resets the machine; 2: by a panic. With
+ * ALOOF, no vCPU asks QEMU for anything any more, so that none of its threads ever waits for
+ * another.
  */
     .set PCI_DOWN, 0xae04
     .set PCI_EJECT, 0xae08
@@ -19,6 +21,11 @@ _start:
     mov %ax, %es
     mov %ax, %ss
     mov $0x3f8, %dx                 /* the first serial line */
+.ifdef ALOOF
+    mov $0xff, %al                  /* no interrupt of a device, the timer's included */
+    out %al, $0x21
+    out %al, $0xa1
+.endif
     mov $word, %si
 1:  lodsb
     test %al, %al
@@ -34,6 +41,9 @@ _start:
     mov %eax, %cr0
     ljmp $8, $protected
 others:
+.ifdef ALOOF
+    jmp others
+.endif
     mov $NOW_AND_THEN, %ecx
 1:  dec %ecx
     jnz 1b
@@ -60,6 +70,9 @@ protected:
     mov $PANIC, %dx
     out %al, %dx
 .endif
+.endif
+.ifdef ALOOF
+1:  jmp 1b
 .endif
 1:  mov $NOW_AND_THEN, %ecx
 2:  dec %ecx

@@ -34,14 +34,14 @@ def missing() -> str | None:
     return None
 
 
-def spinning_disk(directory: pathlib.Path, crash: int | None = None) -> pathlib.Path:
+def spinning_disk(directory: pathlib.Path, **symbols: int) -> pathlib.Path:
     """Assemble the disk of a machine whose vCPUs burn CPU.
 
-    :param crash: how it ends itself after a while, see ``stack/image/spin.S``
+    :param symbols: what it does besides, see ``stack/image/spin.S``
     """
     return build.boot_sector(
         directory / 'spin.img', lambda name, command: subprocess.run(command, check=True),
-        FLOPPY_BYTES, crash)
+        FLOPPY_BYTES, **symbols)
 
 
 def partition(name: str) -> str:

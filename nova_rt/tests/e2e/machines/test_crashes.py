@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(len(cpus.online()) < 2, reason='needs two CPUs')
 def crashing(host, tmp_path, brisk):
     """Makes servers whose guest crashes by itself after a while."""
     def crashing(crash, device):
-        disk = private_libvirt.spinning_disk(tmp_path, crash)
+        disk = private_libvirt.spinning_disk(tmp_path, CRASH=crash)
         server = servers.Server(host, disk, holding(30_000))
         server.xml = server.xml.replace('</devices>', f'{device}</devices>')
         return server
