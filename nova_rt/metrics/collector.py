@@ -79,9 +79,7 @@ class Reservations(registry.Collector):
     def collect(self) -> Iterator[core.Metric]:
         """Yield all metrics; without libvirt, those of the host alone."""
         running = self._running()
-        yield core.GaugeMetricFamily(
-            'nova_rt_up', 'Whether libvirt says which servers run: 1 or 0.',
-            int(running is not None))
+        yield up(running is not None)
         yield from self._of_host(running)
         yield from _of_servers(running or ())
         yield from _of_usage(running or (), self._host.usages({
@@ -181,3 +179,9 @@ def _of_usage(running: Iterable[servers.Server],
 
 def _ratio(value: int) -> float:
     return value / bandwidth.BW_UNIT
+
+
+def up(answers: bool) -> core.Metric:
+    """Return whether libvirt answers, as a metric."""
+    return core.GaugeMetricFamily(
+        'nova_rt_up', 'Whether libvirt says which servers run: 1 or 0.', int(answers))
