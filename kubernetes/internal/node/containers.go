@@ -25,9 +25,13 @@ type Container struct {
 // Admit returns the claim that a container is created with, nil without one, and refuses
 // a container that could not be given its reservation.
 func (n *Node) Admit(ctx context.Context, created Container) (*claim.Reserved, error) {
+	said, err := n.ask(ctx, created)
+	if err != nil {
+		return nil, err
+	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	reserved, err := n.claimOf(ctx, created)
+	reserved, err := n.claimOf(created, said)
 	if err != nil || reserved == nil {
 		return nil, err
 	}
@@ -37,9 +41,13 @@ func (n *Node) Admit(ctx context.Context, created Container) (*claim.Reserved, e
 // Start gives a container its reservation. The runtime has made its group and has not
 // started its program: what is there is the runtime's own process that waits to become it.
 func (n *Node) Start(ctx context.Context, started Container) error {
+	said, err := n.ask(ctx, started)
+	if err != nil {
+		return err
+	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	reserved, err := n.claimOf(ctx, started)
+	reserved, err := n.claimOf(started, said)
 	if err != nil || reserved == nil {
 		return err
 	}
@@ -99,51 +107,6 @@ func (n *Node) Lost() {
 
 func (n *Node) remember(found Container, uid string) {
 	n.containers[found.ID] = container{found.ID, found.Pod, found.Name, uid, found.Group}
-}
-
-// claimOf returns the claim of a container, after it was checked that its pod may have it.
-func (n *Node) claimOf(ctx context.Context, asking Container) (*claim.Reserved, error) {
-	uids := claim.ClaimsOf(asking.Env)
-	if len(uids) == 0 {
-		return nil, nil
-	}
-	if len(uids) > 1 {
-		return nil, fmt.Errorf("the container %s has %d claims, but one reservation at most: give it one",
-			asking.Name, len(uids))
-	}
-	reserved, err := n.Records.Get(uids[0])
-	if err != nil {
-		return nil, err
-	}
-	if reserved == nil {
-		return nil, fmt.Errorf("the claim %s of the container %s is not prepared on this node", uids[0],
-			asking.Name)
-	}
-	if reserved.Pod == asking.Pod {
-		return reserved, nil
-	}
-	return n.handOver(ctx, *reserved, asking)
-}
-
-// handOver gives a claim to the next pod that it is reserved for: the kubelet does not
-// prepare it anew if that pod came while the last one was ending.
-func (n *Node) handOver(ctx context.Context, reserved claim.Reserved, asking Container) (*claim.Reserved, error) {
-	present, err := n.Claims.Get(ctx, reserved.Namespace, reserved.Name)
-	if err != nil {
-		return nil, err
-	}
-	if present == nil || string(present.UID) != reserved.UID {
-		return nil, fmt.Errorf("the claim %s has gone", reserved)
-	}
-	owner, err := claim.Owner(present, "")
-	if err != nil {
-		return nil, err
-	}
-	if owner != asking.Pod {
-		return nil, fmt.Errorf("the claim %s is not reserved for the pod of the container %s", reserved, asking.Name)
-	}
-	reserved.Pod = owner
-	return &reserved, n.Records.Write(reserved)
 }
 
 // checkAlone wants no other container to have the claim: one budget cannot be in two

@@ -153,8 +153,8 @@ func (n *Node) Left() (map[int]int64, error) {
 	return n.left(records, ""), nil
 }
 
-// left counts the claims that are recorded and, of those that are not, what the kernel
-// still holds for their containers; one claim is left out.
+// left counts the claims that are recorded, and what the kernel still holds for containers
+// elsewhere than their claims are recorded, if at all; one claim is left out.
 func (n *Node) left(records map[string]claim.Reserved, except string) map[int]int64 {
 	left := maps.Clone(n.Capacity)
 	for _, held := range records {
@@ -163,7 +163,8 @@ func (n *Node) left(records map[string]claim.Reserved, except string) map[int]in
 		}
 	}
 	for _, running := range n.containers {
-		if _, recorded := records[running.claim]; recorded || running.claim == except {
+		reserved, recorded := records[running.claim]
+		if running.claim == except || recorded && reserved.Pod == running.pod {
 			continue
 		}
 		budget, err := n.Hierarchy.Dialect.Read(running.group)
@@ -171,7 +172,9 @@ func (n *Node) left(records map[string]claim.Reserved, except string) map[int]in
 			continue
 		}
 		for pcpu, held := range budget.Bandwidths() {
-			left[pcpu] -= held
+			if !recorded || !slices.Contains(n.occupied(reserved), pcpu) {
+				left[pcpu] -= held
+			}
 		}
 	}
 	// A pCPU that holds no reservations any more is nobody's to have.
