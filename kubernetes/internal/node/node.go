@@ -213,17 +213,25 @@ func (n *Node) Reconcile() error {
 	if !n.synchronized {
 		return errNotSynchronized
 	}
+	groups := n.live()
 	var problems []error
-	groups := map[string]bool{}
-	for id, running := range n.containers {
-		if !n.Hierarchy.Files.Has(running.group, "") {
-			delete(n.containers, id)
-			continue
-		}
-		groups[running.group] = true
+	for _, running := range n.containers {
 		problems = append(problems, n.heal(running))
 	}
 	return errors.Join(append(problems, n.Hierarchy.Settle(groups))...)
+}
+
+// live returns the groups of containers, and forgets those that have none any more.
+func (n *Node) live() map[string]bool {
+	groups := map[string]bool{}
+	for id, running := range n.containers {
+		if n.Hierarchy.Files.Has(running.group, "") {
+			groups[running.group] = true
+		} else {
+			delete(n.containers, id)
+		}
+	}
+	return groups
 }
 
 // heal gives a container that runs what its claim says, if it has something else.
@@ -237,40 +245,4 @@ func (n *Node) heal(running container) error {
 		return nil
 	}
 	return n.Hierarchy.Apply(running.group, wanted)
-}
-
-// CollectGarbage forgets claims that no longer exist, or are not allocated, and that no
-// container has: the kubelet forgets to unprepare those if it loses its checkpoint.
-func (n *Node) CollectGarbage(ctx context.Context) error {
-	records, err := n.Records.All()
-	if err != nil {
-		return err
-	}
-	var problems []error
-	for uid, record := range records {
-		present, err := n.Claims.Get(ctx, record.Namespace, record.Name)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		if present != nil && string(present.UID) == uid && present.Status.Allocation != nil {
-			continue
-		}
-		problems = append(problems, n.forgetUnused(uid))
-	}
-	return errors.Join(problems...)
-}
-
-func (n *Node) forgetUnused(uid string) error {
-	n.mutex.Lock()
-	defer n.mutex.Unlock()
-	if !n.synchronized {
-		return nil
-	}
-	for _, running := range n.containers {
-		if running.claim == uid && n.Hierarchy.Files.Has(running.group, "") {
-			return nil
-		}
-	}
-	return n.Records.Remove(uid)
 }
