@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"nova-rt/kubernetes/internal/cgroup"
 	"nova-rt/kubernetes/internal/claim"
 )
 
@@ -57,7 +58,7 @@ func (n *Node) Start(ctx context.Context, started Container) error {
 	if err := n.retire(started, reserved.UID); err != nil {
 		return err
 	}
-	if err := n.Hierarchy.Apply(started.Group, n.budget(*reserved)); err != nil {
+	if err := n.apply(started.Group, n.budget(*reserved)); err != nil {
 		return err
 	}
 	// Known before its policy is set, so that it is not taken for nobody's.
@@ -66,6 +67,22 @@ func (n *Node) Start(ctx context.Context, started Container) error {
 		return nil
 	}
 	return n.Threads.SetPolicy(started.Group, reserved.Init)
+}
+
+// apply gives a container's group its budget. What ended containers have left in the groups
+// above is taken back if the kernel wants it, not at the next Reconcile: the scheduler has
+// promised it to this one.
+func (n *Node) apply(group string, wanted cgroup.Budget) error {
+	err := n.Hierarchy.Apply(group, wanted)
+	var refusal *cgroup.RefusalError
+	if !errors.As(err, &refusal) || !n.synchronized {
+		return err
+	}
+	groups := n.live()
+	groups[group] = true
+	// Where a budget cannot be taken back, the kernel's answer is the same again.
+	_ = n.Hierarchy.Settle(groups)
+	return n.Hierarchy.Apply(group, wanted)
 }
 
 // Stopped takes back the runtime of containers that have ended. The runtime may say that
