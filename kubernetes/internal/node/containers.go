@@ -66,7 +66,13 @@ func (n *Node) Start(ctx context.Context, started Container) error {
 	if reserved.Init.Policy == "" {
 		return nil
 	}
-	return n.Threads.SetPolicy(started.Group, reserved.Init)
+	if err := n.Threads.SetPolicy(started.Group, reserved.Init); err != nil {
+		return err
+	}
+	running := n.containers[started.ID]
+	running.settled = true
+	n.containers[started.ID] = running
+	return nil
 }
 
 // apply gives a container's group its budget. What ended containers have left in the groups
@@ -115,6 +121,24 @@ func (n *Node) Synchronize(all []Container) {
 	n.synchronized, n.known = true, true
 }
 
+// Places returns by their id the pCPUs of containers that run and have some by their claims.
+func (n *Node) Places() (map[string][]int, error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	records, err := n.Records.All()
+	if err != nil {
+		return nil, err
+	}
+	places := map[string][]int{}
+	for id, running := range n.containers {
+		reserved := records[running.claim]
+		if reserved.Pod == running.pod && len(reserved.PCPUs) > 0 {
+			places[id] = reserved.PCPUs
+		}
+	}
+	return places, nil
+}
+
 // Lost says that the runtime tells nothing any more.
 func (n *Node) Lost() {
 	n.mutex.Lock()
@@ -123,7 +147,7 @@ func (n *Node) Lost() {
 }
 
 func (n *Node) remember(found Container, uid string) {
-	n.containers[found.ID] = container{found.ID, found.Pod, found.Name, uid, found.Group}
+	n.containers[found.ID] = container{id: found.ID, pod: found.Pod, name: found.Name, claim: uid, group: found.Group}
 }
 
 // checkAlone wants no other container to have the claim: one budget cannot be in two

@@ -31,6 +31,8 @@ type Claims interface {
 // Threads sets the scheduling policy of all threads of a group.
 type Threads interface {
 	SetPolicy(group string, init reservation.Init) error
+	// Plain returns whether a group has threads, and none of these a real-time policy.
+	Plain(group string) (bool, error)
 }
 
 // Without the runtime's word, a container would be started without its reservation.
@@ -66,6 +68,8 @@ type container struct {
 	id, pod, name string
 	claim         string
 	group         string
+	// Whether it was seen to have its policy: what it chooses afterwards is its own business.
+	settled bool
 }
 
 // New returns a node whose containers are not known yet.
@@ -241,8 +245,30 @@ func (n *Node) heal(running container) error {
 		return err
 	}
 	wanted := n.budget(*reserved)
-	if n.Hierarchy.Holds(running.group, wanted) {
+	if !n.Hierarchy.Holds(running.group, wanted) {
+		if err := n.Hierarchy.Apply(running.group, wanted); err != nil {
+			return err
+		}
+	}
+	return n.settlePolicy(running, reserved.Init)
+}
+
+// settlePolicy gives a container the policy of its claim that started while this process
+// was down, or was killed before it had set it.
+func (n *Node) settlePolicy(running container, init reservation.Init) error {
+	if running.settled {
 		return nil
 	}
-	return n.Hierarchy.Apply(running.group, wanted)
+	if init.Policy != "" {
+		plain, err := n.Threads.Plain(running.group)
+		if err == nil && plain {
+			err = n.Threads.SetPolicy(running.group, init)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	running.settled = true
+	n.containers[running.id] = running
+	return nil
 }
