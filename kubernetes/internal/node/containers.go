@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"nova-rt/kubernetes/internal/cgroup"
 	"nova-rt/kubernetes/internal/claim"
@@ -154,13 +155,28 @@ func (n *Node) remember(found Container, uid string) {
 // groups.
 func (n *Node) checkAlone(asking Container, reserved *claim.Reserved) error {
 	for _, other := range n.containers {
-		if other.claim == reserved.UID && (other.pod != asking.Pod || other.name != asking.Name) &&
-			n.Hierarchy.Files.Has(other.group, "") {
+		if (other.pod != asking.Pod || other.name != asking.Name) && n.uses(other, *reserved) {
 			return fmt.Errorf("the claim %s is used by the container %s already: give the container %s a "+
 				"claim of its own", reserved, other.name, asking.Name)
 		}
 	}
 	return nil
+}
+
+// uses returns whether a container has a claim. One of another pod that started while this
+// process was down may only name it in its environment: it has the claim if it has a budget.
+func (n *Node) uses(running container, reserved claim.Reserved) bool {
+	if running.claim != reserved.UID || !n.Hierarchy.Files.Has(running.group, "") {
+		return false
+	}
+	if running.pod == reserved.Pod {
+		return true
+	}
+	held, err := n.Hierarchy.Dialect.Read(running.group)
+	if err != nil {
+		return !errors.Is(err, cgroup.ErrGone)
+	}
+	return slices.Max(held.Runtimes) > 0
 }
 
 // retire takes the budget of the container's predecessors in the same pod, which have

@@ -60,7 +60,7 @@ func (n *Node) forgetUnused(judged claim.Reserved) error {
 		return err
 	}
 	for _, running := range n.containers {
-		if running.claim == judged.UID && n.Hierarchy.Files.Has(running.group, "") {
+		if n.uses(running, judged) {
 			return nil
 		}
 	}

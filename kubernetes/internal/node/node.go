@@ -246,6 +246,9 @@ func (n *Node) heal(running container) error {
 	}
 	wanted := n.budget(*reserved)
 	if !n.Hierarchy.Holds(running.group, wanted) {
+		if err := n.checkAlone(Container{Pod: running.pod, Name: running.name}, reserved); err != nil {
+			return err
+		}
 		if err := n.Hierarchy.Apply(running.group, wanted); err != nil {
 			return err
 		}
