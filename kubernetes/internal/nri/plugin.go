@@ -60,7 +60,8 @@ func (p *Plugin) serve(ctx context.Context, socket string) error {
 	lost := make(chan struct{})
 	connection, err := stub.New(p, stub.WithPluginName(Name), stub.WithPluginIdx(index),
 		stub.WithSocketPath(socket), stub.WithOnClose(sync.OnceFunc(func() { close(lost) })),
-		// A container with a claim must not start while this process does not answer.
+		// A container must not start because this process is slow or was killed while it was
+		// asked. NRI before 0.12.4 ignores this.
 		stub.WithFailurePolicy(&api.FailurePolicy{FailRequest: true}))
 	if err != nil {
 		return err
