@@ -48,6 +48,11 @@ func (p threads) SetPolicy(group string, init reservation.Init) error {
 	return nil
 }
 
+func (p threads) Plain(group string) (bool, error) {
+	_, set := p[group]
+	return !set, nil
+}
+
 // rig is a node with a fake kernel; its driver can be killed and started again.
 type rig struct {
 	*testing.T
