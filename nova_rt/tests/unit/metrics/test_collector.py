@@ -56,7 +56,7 @@ class Running:
 @pytest.fixture
 def told():
     """Returns what a scrape would be told: a number by name and labels."""
-    def told(host, running, tells=lambda number: ()):
+    def told(host, running, tells=lambda server: ()):
         registry = prometheus_client.CollectorRegistry()
         registry.register(collector.Reservations(host, running, tells))
         return {(sample.name, *sample.labels.values()): pytest.approx(sample.value, abs=1e-6)
