@@ -15,16 +15,16 @@ class Frames:
         """Return what these bytes complete, in time that grows with their number only."""
         data = self._rest + data
         found: list[bytes] = []
-        at = data.find(record.MAGIC)
+        at = data.find(record.HEADER)
         while 0 <= at <= len(data) - record.SIZE:
             candidate = data[at:at + record.SIZE]
             if _is_record(candidate):
                 found.append(candidate)
-                at = data.find(record.MAGIC, at + record.SIZE)
+                at = data.find(record.HEADER, at + record.SIZE)
             else:
-                at = data.find(record.MAGIC, at + 1)
+                at = data.find(record.HEADER, at + 1)
         # The last bytes may be the beginning of the next one.
-        self._rest = data[at if at >= 0 else -(len(record.MAGIC) - 1):]
+        self._rest = data[at if at >= 0 else -(len(record.HEADER) - 1):]
         return found
 
 

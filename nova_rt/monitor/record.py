@@ -19,6 +19,8 @@ VERSION = 1
 _LAYOUT = struct.Struct('=4sHH13QIIQ64s')
 SIZE = _LAYOUT.size
 NAME_AT = 128
+# What each record begins with.
+HEADER = struct.pack('=4sHH', MAGIC, VERSION, SIZE)
 _SEQUENCE = struct.Struct('=Q')
 _SEQUENCE_AT = 8
 _TRIES = 4

@@ -39,7 +39,8 @@ HOLDING = ledger.Holding(reservation.Reservation(80_000, 100_000, 1), (0,))
 PATIENCE_S = 180
 # Long after the test.
 ALWAYS = 'late 100000 &'
-FLOODS = f'while :; do cat /dev/urandom > {linux_guest.PORT}; done'
+# As late has the port open for moments only, this has it most of the time.
+FLOODS = f'(until timeout 12 cat /dev/urandom > {linux_guest.PORT}; do [ $? = 143 ] && break; done)'
 
 pytestmark = [
     pytest.mark.skipif(len(cpus.online()) < 2, reason='needs two CPUs'),
@@ -49,7 +50,7 @@ pytestmark = [
 def booting(host, disk, directory, script, holding=HOLDING, name='host'):
     """Return a server whose guest is a Linux that runs a script."""
     server = servers.Server(host, disk, holding, 1, name)
-    server.xml = re.sub("<os>.*</os>", linux_guest.build(directory, script), server.xml)
+    server.xml = re.sub('<os>.*</os>', linux_guest.build(directory, script), server.xml)
     server.xml = server.xml.replace('>32</memory>', '>256</memory>')
     return server
 
@@ -164,7 +165,7 @@ def test_it_is_heard_after_it_was_saved_and_restored(linux, files):
 
 
 def test_a_guest_that_floods_the_port_costs_little_and_is_heard_after_that(linux, files):
-    web = linux(f'late 100000 &\nsleep 2\n(timeout 15 sh -c "{FLOODS}")')
+    web = linux(f'{ALWAYS}\nsleep 2\n{FLOODS}')
     web.start()
     ear = Ear(web, files)
     ear.hear(lambda ear: ear.misses)
@@ -173,7 +174,8 @@ def test_a_guest_that_floods_the_port_costs_little_and_is_heard_after_that(linux
     began, cpu, heard = time.monotonic(), time.thread_time(), len(ear.news)
     ear.hear(lambda ear: time.monotonic() > began + 3, 20)
     took, spent = time.monotonic() - began, time.thread_time() - cpu
-    assert spent / took < 2 * pace.ONE + pace.BURST_NS / 1e9 / took
+    # With what this loop takes itself.
+    assert spent / took < pace.ALL
     # libvirt and QEMU answer all the while.
     assert web.scheduled()[0][1] == 80_000
     ear.hear(lambda ear: len(ear.news) > heard + 3)

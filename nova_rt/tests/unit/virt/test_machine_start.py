@@ -76,6 +76,12 @@ def test_another_number_of_vcpus_than_reserved_is_refused():
             hears=False)
 
 
+def test_it_has_a_port_to_tell_of_misses_only_if_they_are_heard():
+    assert 'org.nova_rt.jobs.0' in domain()
+    assert 'org.nova_rt.jobs.0' not in machine_start.domain(
+        DOMAIN.format(''), HOLDING, server(), hears=False)
+
+
 def test_only_a_machine_with_a_reservation_waits():
     assert machine_start.must_wait(domain())
     assert not machine_start.must_wait(DOMAIN.format(''))
