@@ -24,6 +24,7 @@ mount -t sysfs none /sys
 mount -t devtmpfs none /dev
 mount -t tmpfs none /run
 mkdir -p /dev/virtio-ports
+until ls /sys/class/virtio-ports/*/name; do sleep 0.1; done
 for port in /sys/class/virtio-ports/*; do
     ln -s "../${port##*/}" "/dev/virtio-ports/$(cat "$port/name")"
 done

@@ -226,3 +226,18 @@ def test_connecting_does_not_wait_for_who_listens(tmp_path):
             monitor_port.connect(path)
         for stream in streams:
             os.close(stream)
+
+
+def test_a_port_that_appears_while_an_application_runs_is_used(
+        watcher, hear, container, application, monkeypatch, tmp_path):
+    host, guest = pty.openpty()
+    tty.setraw(guest)
+    port = tmp_path / 'port'
+    monkeypatch.setenv(jobs.PORT_VARIABLE, str(port))
+    watcher.add_stream('machine', host, heard())
+    job = application(container)
+    miss(job)
+    port.symlink_to(os.ttyname(guest))
+    miss(job)
+    assert hear()[0].record.misses == 2
+    os.close(guest)
