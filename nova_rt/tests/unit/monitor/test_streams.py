@@ -241,3 +241,12 @@ def test_a_port_that_appears_while_an_application_runs_is_used(
     miss(job)
     assert hear()[0].record.misses == 2
     os.close(guest)
+
+
+def test_closing_it_closes_all_files(container):
+    before = set(os.listdir('/proc/self/fd'))
+    made = monitor_watcher.Watcher()
+    made.add_container('server', container.pid)
+    with listen(made):
+        made.close()
+    assert set(os.listdir('/proc/self/fd')) == before

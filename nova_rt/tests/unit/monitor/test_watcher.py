@@ -360,14 +360,6 @@ def test_as_many_servers_as_files_may_be_open_and_then_a_sentence(watcher, conta
     assert len(watcher.records()) == added + 1
 
 
-def test_closing_it_closes_all_files(container):
-    before = set(os.listdir('/proc/self/fd'))
-    made = monitor_watcher.Watcher()
-    made.add_container('server', container.pid)
-    made.close()
-    assert set(os.listdir('/proc/self/fd')) == before
-
-
 def test_nova_rt_run_in_a_container_is_heard(watcher, hear, container, built):
     watcher.add_container('server', container.pid)
     container.run(f'{built}/bin/nova-rt-run --period 1ms --deadline 1ms --name hangs '
