@@ -18,7 +18,6 @@ import pytest
 from nova_rt.monitor import pace
 from nova_rt.monitor import record
 from nova_rt.monitor import watched
-from nova_rt.monitor import watcher as monitor_watcher
 from nova_rt.testing import jobs
 from nova_rt.testing import retries
 from nova_rt.tests.unit.monitor import examples
