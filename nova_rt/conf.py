@@ -88,8 +88,9 @@ nova-rt-compute.
     cfg.BoolOpt(
         'hear_misses', default=True,
         help="""
-Whether nova-rt-compute hears of the deadlines that applications in containers say they
-missed. Read by nova-rt-compute.
+Whether nova-rt-compute hears of the deadlines that applications say they missed. If so,
+virtual machines with reservations have a virtio-serial port, org.nova_rt.jobs.0, when they
+are started. Read by nova-rt-compute.
 """),
     cfg.IntOpt(
         'lend_after_misses', default=0, min=0,

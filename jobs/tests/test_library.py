@@ -15,6 +15,7 @@ import pytest
 from nova_rt.monitor import record
 from nova_rt.testing import jobs
 from nova_rt.testing import retries
+from nova_rt.virt import jobs_port
 
 pytestmark = retries.ONCE
 
@@ -341,6 +342,14 @@ def test_it_is_installed_where_programs_are_linked_statically(built, tmp_path):
                     f'-I{image}/usr/include', f'-L{image}/usr/lib', '-lnova-rt-jobs'),
                    check=True)
     assert run(tmp_path / 'example').returncode == 0
+
+
+def test_the_rule_for_udev_is_of_the_port_of_the_domain(built, tmp_path):
+    subprocess.run(('make', '-s', '-C', jobs.SOURCES, 'install', f'OUT={built}',
+                    'CFLAGS=-O2 -Werror', f'DESTDIR={tmp_path}'), check=True)
+    rule = (tmp_path / 'usr/lib/udev/rules.d/60-nova-rt-jobs.rules').read_text()
+    assert f'ATTR{{name}}=="{jobs_port.NAME}"' in rule
+    assert f'"/dev/virtio-ports/{jobs_port.NAME}"' in (jobs.SOURCES / 'port.c').read_text()
 
 
 def test_the_example_of_the_user_guide_reports_its_jobs(built, folder, told):

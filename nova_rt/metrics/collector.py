@@ -58,8 +58,8 @@ _COUNTERS = (
 )
 
 
-# Returns what the activities of a server tell, by libvirt's id of its domain.
-Tells = Callable[[int], Sequence[record.Record]]
+# Returns what the activities of a server tell.
+Tells = Callable[[servers.Server], Sequence[record.Record]]
 
 
 class Reservations(registry.Collector):
@@ -95,7 +95,7 @@ class Reservations(registry.Collector):
             'nova_rt_server_missed_deadlines',
             'Those of the jobs that missed their deadlines.', labels=['server'])
         for server in running:
-            told = self._tells(server.number)
+            told = self._tells(server)
             if told:
                 jobs.add_metric([server.uuid], sum(each.jobs for each in told))
                 misses.add_metric([server.uuid], sum(each.misses for each in told))

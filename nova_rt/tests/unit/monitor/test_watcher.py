@@ -4,24 +4,20 @@
 import fcntl
 import gc
 import os
-import pty
 import resource
 import select
 import signal
-import socket
 import subprocess
 import sys
 import termios
 import threading
 import time
-import tty
 
 import pytest
 
 from nova_rt.monitor import pace
 from nova_rt.monitor import record
 from nova_rt.monitor import watched
-from nova_rt.monitor import watcher as monitor_watcher
 from nova_rt.testing import jobs
 from nova_rt.testing import retries
 from nova_rt.tests.unit.monitor import examples
@@ -361,102 +357,6 @@ def test_as_many_servers_as_files_may_be_open_and_then_a_sentence(watcher, conta
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     watcher.add_container('server', container.pid)
     assert len(watcher.records()) == added + 1
-
-
-@pytest.fixture
-def port(watcher):
-    """Return the other end of a stream that stands in for a virtio-serial port's."""
-    host, guest = socket.socketpair()
-    watcher.add_stream('machine', host.detach())
-    yield guest
-    guest.close()
-
-
-def test_a_miss_is_heard_by_a_stream(watcher, hear, port):
-    port.send(examples.missed(1))
-    news, = hear()
-    assert (news.server, news.misses, news.delay_ns) == ('machine', 1, None)
-
-
-def test_records_may_come_in_pieces_and_with_noise_between(watcher, hear, port):
-    port.send(b'NRTJ noise')
-    first, second = examples.missed(1), examples.missed(2)
-    port.send(first[:100])
-    watcher.look()
-    port.send(first[100:] + second[:5])
-    assert hear()[0].misses == 1
-    port.send(second[5:])
-    assert hear()[0].misses == 1
-
-
-def test_a_stream_that_is_closed_is_removed(watcher, quiet, port):
-    before = set(os.listdir('/proc/self/fd'))
-    port.close()
-    quiet(0.1)
-    assert watcher.records() == {}
-    assert len(set(os.listdir('/proc/self/fd'))) == len(before) - 2
-
-
-def test_a_flood_by_a_stream_costs_no_more_than_a_share(watcher, quiet, port):
-    stop = threading.Event()
-    data = b''.join(examples.missed(number) for number in range(1, 300))
-
-    def flood():
-        port.setblocking(False)
-        while not stop.is_set():
-            try:
-                port.send(data)
-            except BlockingIOError:
-                time.sleep(0.0001)
-    thread = threading.Thread(target=flood)
-    thread.start()
-    quiet(2)
-    began, cpu = time.monotonic(), time.thread_time()
-    quiet(3)
-    took, spent = time.monotonic() - began, time.thread_time() - cpu
-    stop.set()
-    thread.join()
-    assert spent / took < 2 * pace.ONE + pace.BURST_NS / 1e9 / took
-
-
-def test_the_library_sends_to_the_port_of_a_virtual_machine(
-        watcher, hear, container, application, monkeypatch):
-    """A terminal stands in for the port."""
-    host, guest = pty.openpty()
-    tty.setraw(guest)
-    monkeypatch.setenv(jobs.PORT_VARIABLE, os.ttyname(guest))
-    watcher.add_stream('machine', host)
-    job = application(container)
-    miss(job)
-    news, = hear()
-    assert (news.server, news.record.name, news.misses) == ('machine', 'control', 1)
-    job.begin(LATE)
-    job.check()
-    assert hear()[0].overdue_ns > 0
-    os.close(guest)
-
-
-def test_what_the_port_did_not_take_is_sent_with_a_later_job(
-        watcher, hear, container, application, monkeypatch, tmp_path):
-    """A pipe without a reader stands in for a port that is in use, or not read."""
-    pipe = tmp_path / 'port'
-    os.mkfifo(pipe)
-    monkeypatch.setenv(jobs.PORT_VARIABLE, str(pipe))
-    job = application(container)
-    miss(job)
-    watcher.add_stream('machine', os.open(pipe, os.O_RDWR | os.O_NONBLOCK))
-    time.sleep(0.11)
-    job.begin()
-    job.end()
-    assert hear()[0].record.misses == 1
-
-
-def test_closing_it_closes_all_files(container):
-    before = set(os.listdir('/proc/self/fd'))
-    made = monitor_watcher.Watcher()
-    made.add_container('server', container.pid)
-    made.close()
-    assert set(os.listdir('/proc/self/fd')) == before
 
 
 def test_nova_rt_run_in_a_container_is_heard(watcher, hear, container, built):
