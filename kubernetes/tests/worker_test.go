@@ -167,9 +167,7 @@ func (w *worker) joinDriver() {
 func (w *worker) run(command, input string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), workerPatience)
 	defer cancel()
-	ssh := exec.CommandContext(ctx, "ssh", "-F", "none", "-i", w.path("key"), "-p", w.ssh, "-o", "BatchMode=yes",
-		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
-		"-o", "ConnectTimeout=60", "root@127.0.0.1", command)
+	ssh := exec.CommandContext(ctx, "ssh", append(w.sshOptions(), "root@127.0.0.1", command)...)
 	ssh.Stdin = strings.NewReader(input)
 	var stderr bytes.Buffer
 	ssh.Stderr = &stderr
@@ -178,6 +176,17 @@ func (w *worker) run(command, input string) (string, error) {
 		return "", fmt.Errorf("%s: %w: %s%s", command, err, output, stderr.String())
 	}
 	return string(output), nil
+}
+
+// sshOptions make the connection stay for the next command.
+func (w *worker) sshOptions() []string {
+	options := []string{"-F", "none", "-i", w.path("key"), "-p", w.ssh}
+	for _, option := range []string{"BatchMode=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null",
+		"LogLevel=ERROR", "ConnectTimeout=60", "ControlMaster=auto", "ControlPersist=60",
+		"ControlPath=" + w.path("ssh")} {
+		options = append(options, "-o", option)
+	}
+	return options
 }
 
 // must is the same for commands that do not fail.
@@ -231,6 +240,7 @@ func (w *worker) cleanUp() {
 			"journalctl --no-pager -o cat -u kubelet -u containerd -p warning | tail -60", "")
 		w.Logf("its services say (%v):\n%s", err, log)
 	}
+	_ = command("ssh", append(w.sshOptions(), "-O", "exit", "root@127.0.0.1")...)
 	_ = w.machine.stop(syscall.SIGKILL)
 	_ = cluster.client.CoreV1().Nodes().Delete(context.Background(), workerNode, metav1.DeleteOptions{})
 }
