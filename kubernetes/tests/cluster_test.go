@@ -2,7 +2,8 @@
 
 // Package tests runs the driver against a real kube-apiserver, kube-scheduler and
 // controller of claims, with etcd. The kubelet, the container runtime and the kernel's
-// control groups are fakes: fakeNode, a directory, and NRI's own library for runtimes.
+// control groups are fakes: fakeNode, a directory, and NRI's own library for runtimes. They
+// are real in worker, a virtual machine.
 package tests
 
 import (
