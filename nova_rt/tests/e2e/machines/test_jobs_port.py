@@ -25,6 +25,7 @@ from nova_rt.reaction import ears
 from nova_rt.reaction import loan_policy
 from nova_rt.reaction import reactor
 from nova_rt.reaction import threshold
+from nova_rt.testing import full
 from nova_rt.tests.e2e.machines import linux_guest
 from nova_rt.tests.e2e.machines import servers
 from nova_rt.tests.e2e.machines import test_live_migration
@@ -182,6 +183,7 @@ def test_a_guest_that_floods_the_port_costs_little_and_is_heard_after_that(linux
     ear.watcher.close()
 
 
+@full.only
 def test_it_is_heard_where_it_has_gone_by_live_migration(
         hosts, disk, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr(notes, 'FOLDER', tmp_path / 'heard')
