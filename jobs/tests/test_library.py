@@ -20,7 +20,6 @@ from nova_rt.virt import jobs_port
 pytestmark = retries.ONCE
 
 MS = jobs.MS
-LATE = 1  # A release so long ago that no deadline after it is met.
 
 
 def run(program, *arguments, **more):
@@ -54,7 +53,7 @@ def test_a_miss_is_told_with_its_release_and_response(library, told):
 
 def test_consecutive_misses_end_with_a_job_in_time(library, told):
     job = library.open('control')
-    for release in (LATE, LATE, 0, LATE):
+    for release in (jobs.LATE, jobs.LATE, 0, jobs.LATE):
         job.begin(release)
         job.end()
     assert (told('control').misses, told('control').consecutive) == (3, 1)
@@ -69,7 +68,7 @@ def test_the_present_job_can_be_seen(library, told):
 
 def test_a_job_that_has_not_ended_ends_when_the_next_begins(library, told):
     job = library.open('control')
-    job.begin(LATE)
+    job.begin(jobs.LATE)
     job.begin()
     assert (told('control').jobs, told('control').misses) == (1, 1)
 
@@ -99,7 +98,7 @@ def test_the_guard_is_back_for_the_next_job_while_one_hangs(library):
 
 def test_a_job_that_hangs_is_reported_once_before_it_is_counted(library, told):
     job = library.open('control')
-    job.begin(LATE)
+    job.begin(jobs.LATE)
     job.check()
     first = told('control').reported_ns
     assert first > 0
@@ -123,13 +122,13 @@ def test_overruns_are_counted_and_reported(library, told):
 
 def test_counts_continue_after_a_restart(library, told):
     job = library.open('control')
-    job.begin(LATE)
+    job.begin(jobs.LATE)
     job.end()
     job.begin()
     job.close()
     assert told('control').began_ns == 0
     job = library.open('control')
-    job.begin(LATE)
+    job.begin(jobs.LATE)
     job.end()
     assert (told('control').jobs, told('control').misses) == (2, 2)
 
@@ -137,7 +136,7 @@ def test_counts_continue_after_a_restart(library, told):
 def test_counts_begin_anew_with_another_deadline(library, told):
     library.open('control', 10 * MS, 8 * MS).close()
     job = library.open('control', 10 * MS, 8 * MS)
-    job.begin(LATE)
+    job.begin(jobs.LATE)
     job.end()
     job.close()
     library.open('control', 10 * MS, 9 * MS)

@@ -95,21 +95,35 @@ func (s slowClaims) Get(ctx context.Context, namespace, name string) (*resourcea
 	}
 }
 
+// passedOn returns a claim of 30% on pCPU 0 and a container of the next pod that has it.
+func (r *rig) passedOn(name, id string) (*resourceapi.ResourceClaim, node.Container) {
+	r.Helper()
+	c := r.allocated(name, 30_000, 100_000, 0)
+	r.prepare(c)
+	next := r.container(c, id)
+	next.Pod = "pod-next"
+	return c, next
+}
+
+// admitted asks whether a container is admitted, and returns where the answer comes.
+func (r *rig) admitted(asking node.Container) <-chan error {
+	ended := make(chan error, 1)
+	go func() {
+		_, err := r.Admit(context.Background(), asking)
+		ended <- err
+	}()
+	return ended
+}
+
 func TestSlowAPIServerDelaysNoOtherContainer(t *testing.T) {
 	r := newRig(t, 1)
 	slow := slowClaims{r.api, make(chan struct{}), make(chan struct{})}
 	r.config.Claims = slow
 	r.start()
-	a, b := r.allocated("a", 30_000, 100_000, 0), r.allocated("b", 30_000, 100_000, 0)
-	r.prepare(a)
+	_, next := r.passedOn("a", "c1")
+	b := r.allocated("b", 30_000, 100_000, 0)
 	r.prepare(b)
-	next := r.container(a, "c1")
-	next.Pod = "pod-next"
-	ended := make(chan error, 1)
-	go func() {
-		_, err := r.Admit(context.Background(), next)
-		ended <- err
-	}()
+	ended := r.admitted(next)
 	<-slow.asked
 	if err := r.run(r.container(b, "c2")); err != nil {
 		t.Fatal(err)
@@ -122,10 +136,7 @@ func TestAPIServerIsNotWaitedForLongerThanTheRuntimeWaits(t *testing.T) {
 	slow := slowClaims{r.api, make(chan struct{}, 1), nil}
 	r.config.Claims = slow
 	r.start()
-	a := r.allocated("a", 30_000, 100_000, 0)
-	r.prepare(a)
-	next := r.container(a, "c1")
-	next.Pod = "pod-next"
+	_, next := r.passedOn("a", "c1")
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	_, err := r.Admit(ctx, next)
@@ -139,15 +150,8 @@ func TestRecordThatChangesWhileTheAPIServerIsAskedStays(t *testing.T) {
 	slow := slowClaims{r.api, make(chan struct{}), make(chan struct{})}
 	r.config.Claims = slow
 	r.start()
-	a := r.allocated("a", 30_000, 100_000, 0)
-	r.prepare(a)
-	next := r.container(a, "c1")
-	next.Pod = "pod-next"
-	ended := make(chan error, 1)
-	go func() {
-		_, err := r.Admit(context.Background(), next)
-		ended <- err
-	}()
+	a, next := r.passedOn("a", "c1")
+	ended := r.admitted(next)
 	<-slow.asked
 	if err := r.Unprepare(string(a.UID)); err != nil {
 		t.Fatal(err)

@@ -11,10 +11,7 @@ import (
 
 func TestContainerThatStartedWithoutTheDriverIsGivenItsPolicy(t *testing.T) {
 	r := newRig(t, 1)
-	c := r.allocated("a", 30_000, 100_000, 0)
-	r.prepare(c)
-	box := r.container(c, "c1")
-	r.kernel.Mkdir(box.Group)
+	box := r.missed("a", "c1")
 	r.start(box)
 	if err := r.Reconcile(); err != nil {
 		t.Fatal(err)
@@ -45,10 +42,7 @@ func TestPolicyThatAContainerHasChosenStays(t *testing.T) {
 
 func TestPolicyThatCannotBeSetIsReportedUntilItIs(t *testing.T) {
 	r := newRig(t, 1)
-	c := r.allocated("a", 30_000, 100_000, 0)
-	r.prepare(c)
-	box := r.container(c, "c1")
-	r.kernel.Mkdir(box.Group)
+	box := r.missed("a", "c1")
 	r.config.Threads = refusing{r.threads}
 	r.start(box)
 	for range 2 {

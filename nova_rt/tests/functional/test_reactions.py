@@ -21,8 +21,6 @@ from nova_rt.tests.unit.monitor import examples
 from nova_rt.virt import containers
 from nova_rt.virt import loans
 
-LATE = 1
-
 
 @unittest.skipIf(os.geteuid(), 'Needs root: makes a mount namespace.')
 class ReactionsTestCase(cloud.CloudTestCase):
@@ -47,8 +45,7 @@ class ReactionsTestCase(cloud.CloudTestCase):
 
     def miss(self, activity, times=2):
         for _ in range(times):
-            activity.begin(LATE)
-            activity.end()
+            activity.miss()
 
     def told(self, server):
         """Return what the user is told of loans, the newest first."""

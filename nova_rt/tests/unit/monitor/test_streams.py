@@ -23,13 +23,7 @@ from nova_rt.tests.unit.monitor import examples
 
 pytestmark = retries.ONCE
 
-LATE = 1
 NUMBER = 7
-
-
-def miss(job):
-    job.begin(LATE)
-    job.end()
 
 
 @pytest.fixture(autouse=True)
@@ -112,10 +106,10 @@ def test_the_library_sends_to_the_port_of_a_virtual_machine(
     monkeypatch.setenv(jobs.PORT_VARIABLE, os.ttyname(guest))
     watcher.add_stream('machine', host, heard())
     job = application(container)
-    miss(job)
+    job.miss()
     news, = hear()
     assert (news.server, news.record.name, news.misses) == ('machine', 'control', 1)
-    job.begin(LATE)
+    job.begin(jobs.LATE)
     job.check()
     assert hear()[0].overdue_ns > 0
     os.close(guest)
@@ -128,7 +122,7 @@ def test_what_the_port_did_not_take_is_sent_with_a_later_job(
     os.mkfifo(pipe)
     monkeypatch.setenv(jobs.PORT_VARIABLE, str(pipe))
     job = application(container)
-    miss(job)
+    job.miss()
     watcher.add_stream('machine', os.open(pipe, os.O_RDWR | os.O_NONBLOCK), heard())
     time.sleep(0.11)
     job.begin()
@@ -236,9 +230,9 @@ def test_a_port_that_appears_while_an_application_runs_is_used(
     monkeypatch.setenv(jobs.PORT_VARIABLE, str(port))
     watcher.add_stream('machine', host, heard())
     job = application(container)
-    miss(job)
+    job.miss()
     port.symlink_to(os.ttyname(guest))
-    miss(job)
+    job.miss()
     assert hear()[0].record.misses == 2
     os.close(guest)
 

@@ -24,19 +24,13 @@ from nova_rt.tests.unit.monitor import examples
 
 pytestmark = retries.ONCE
 
-LATE = 1
 PATIENCE_S = 30
-
-
-def miss(job):
-    job.begin(LATE)
-    job.end()
 
 
 def test_a_miss_is_heard(watcher, hear, container, application):
     job = application(container)
     watcher.add_container('server', container.pid)
-    miss(job)
+    job.miss()
     news, = hear()
     assert (news.server, news.record.name, news.misses) == ('server', 'control', 1)
     assert news.record.deadline_ns == 1000 * jobs.MS
@@ -45,7 +39,7 @@ def test_a_miss_is_heard(watcher, hear, container, application):
 
 
 def test_misses_before_it_was_added_are_known(watcher, quiet, container, application):
-    miss(application(container))
+    application(container).miss()
     watcher.add_container('server', container.pid)
     assert quiet(0.1) == []
     found, = watcher.records()['server']
@@ -65,7 +59,7 @@ def test_all_misses_are_counted_however_fast_they_come(watcher, hear, container,
     job = application(container)
     watcher.add_container('server', container.pid)
     for _ in range(5000):
-        miss(job)
+        job.miss()
     news = hear()
     while sum(new.misses for new in news) < 5000:
         news += hear()
@@ -77,7 +71,7 @@ def test_a_job_that_hangs_is_heard_when_its_guard_reports(
         watcher, hear, container, application):
     job = application(container)
     watcher.add_container('server', container.pid)
-    job.begin(LATE)
+    job.begin(jobs.LATE)
     job.check()
     news, = hear()
     assert news.overdue_ns > 0
@@ -91,7 +85,7 @@ def test_a_job_that_hangs_and_that_nobody_guards_is_heard_some_time_later(
     monkeypatch.setattr(watched, 'SLOW_NS', 50 * jobs.MS)
     job = application(container)
     watcher.add_container('server', container.pid)
-    job.begin(LATE)
+    job.begin(jobs.LATE)
     news, = hear()
     assert news.overdue_ns > 0
 
@@ -106,7 +100,7 @@ def test_overruns_are_heard(watcher, hear, container, application):
 def test_a_folder_that_appears_later_is_heard(watcher, hear, container, application):
     watcher.add_container('server', container.pid)
     assert watcher.records() == {'server': []}
-    miss(application(container))
+    application(container).miss()
     assert hear()[0].misses == 1
 
 
@@ -116,7 +110,7 @@ def test_a_folder_that_is_mounted_later_is_found(
     container.make_folder()
     watcher.add_container('server', container.pid)
     container.run('mount -t tmpfs tmpfs /run/nova-rt/jobs')
-    miss(application(container))
+    application(container).miss()
     assert hear()[0].misses == 1
 
 
@@ -124,7 +118,7 @@ def test_servers_are_told_apart(watcher, hear, new_container, application):
     for name in ('first', 'second'):
         container = new_container()
         watcher.add_container(name, container.pid)
-        miss(application(container))
+        application(container).miss()
     assert {news.server for news in hear(2)} == {'first', 'second'}
 
 
@@ -132,10 +126,10 @@ def test_two_with_the_same_folder_are_both_heard(watcher, hear, container, appli
     job = application(container)
     watcher.add_container('first', container.pid)
     watcher.add_container('second', container.pid)
-    miss(job)
+    job.miss()
     assert {news.server for news in hear(2)} == {'first', 'second'}
     watcher.remove('first')
-    miss(job)
+    job.miss()
     assert [news.server for news in hear()] == ['second']
 
 
@@ -144,7 +138,7 @@ def test_one_that_is_removed_is_not_heard(watcher, quiet, container, application
     watcher.add_container('server', container.pid)
     watcher.remove('server')
     watcher.remove('server')
-    miss(job)
+    job.miss()
     assert quiet(0.1) == []
     assert watcher.records() == {}
 
@@ -153,7 +147,7 @@ def test_one_that_is_added_again_is_heard_once(watcher, hear, quiet, container, 
     job = application(container)
     for _ in range(3):
         watcher.add_container('server', container.pid)
-    miss(job)
+    job.miss()
     assert len(hear()) == 1
     assert quiet(0.1) == []
 
@@ -173,7 +167,7 @@ def test_the_last_misses_of_a_container_that_ends_are_heard(
         watcher, container, application):
     job = application(container)
     watcher.add_container('server', container.pid)
-    miss(job)
+    job.miss()
     container.end()
     assert [news.misses for news in watcher.look()] == [1]
 
@@ -196,9 +190,9 @@ def test_a_container_that_has_ended_is_refused(watcher, container):
 def test_a_restart_of_the_application_loses_no_miss(watcher, hear, container, application):
     job = application(container)
     watcher.add_container('server', container.pid)
-    miss(job)
+    job.miss()
     job.close()
-    miss(application(container))
+    application(container).miss()
     news = hear()
     while sum(new.misses for new in news) < 2:
         news += hear()
@@ -209,14 +203,14 @@ def test_a_writer_that_was_killed_while_it_wrote_is_heard_again_after_its_restar
         watcher, hear, quiet, container, application):
     job = application(container)
     watcher.add_container('server', container.pid)
-    miss(job)
+    job.miss()
     hear()
     job.close()
     with open(container.jobs / 'control', 'r+b') as file:
         file.seek(8)
         file.write((7).to_bytes(8, 'little'))
     assert quiet(0.1) == []
-    miss(application(container))
+    application(container).miss()
     assert hear()[0].misses == 1
 
 
@@ -235,7 +229,7 @@ def test_nonsense_is_ignored_and_said_once(
     for number in range(20):
         (container.jobs / f'bad{number}').unlink()
         (container.jobs / f'other{number}').unlink()
-    miss(job)
+    job.miss()
     assert hear()[0].misses == 1
 
 
@@ -270,7 +264,7 @@ def test_a_flood_of_reports_costs_no_more_than_a_share(watcher, quiet, container
 
     def hammer():
         while not stop.is_set():
-            miss(job)
+            job.miss()
     thread = threading.Thread(target=hammer)
     thread.start()
     gc.collect()
@@ -295,9 +289,9 @@ def test_a_flood_of_one_delays_no_other(watcher, hear, new_container, applicatio
     watcher.add_container('loud', loud.pid)
     watcher.add_container('calm', calm.pid)
     for _ in range(20_000):
-        miss(flooding)
+        flooding.miss()
     # More than its queue holds, if the kernel went on to fill it.
-    miss(job)
+    job.miss()
     assert {news.server for news in hear(2)} == {'loud', 'calm'}
 
 
@@ -306,7 +300,7 @@ def test_no_flood_fills_the_queue_that_all_servers_share(watcher, container, app
     watcher.add_container('server', container.pid)
     for _ in range(100):
         for job in activities:
-            miss(job)
+            job.miss()
     queued = fcntl.ioctl(watcher._inotify.fd, termios.FIONREAD, bytes(4))
     # An event with a name, and that the watch has ended.
     assert 0 < int.from_bytes(queued, sys.byteorder) <= 2 * (16 + 16)
@@ -316,7 +310,7 @@ def test_lost_events_are_made_up_for(watcher, hear, container, application, monk
     job = application(container)
     watcher.add_container('server', container.pid)
     monkeypatch.setattr(watcher._inotify, 'happened', lambda: None)
-    miss(job)
+    job.miss()
     assert hear()[0].misses == 1
 
 
@@ -335,7 +329,7 @@ def test_it_may_be_changed_while_it_is_looked_at(watcher, new_container, applica
     end = time.monotonic() + 1
     while time.monotonic() < end:
         for job in activities:
-            miss(job)
+            job.miss()
         watcher.look()
     stop.set()
     thread.join()
