@@ -40,7 +40,7 @@ db:  ## test the migrations on real database servers
 	@tools/stage $@
 
 e2e bench:  ## run the end-to-end tests or benchmarks on a real stack (root)
-	@PYTHON=$(PYTHON) tools/prepare stack
+	@PYTHON=$(PYTHON) tools/prepare stack $(if $(filter bench,$@),kubernetes)
 	@tools/stage $@
 
 test-machines:  ## run virtual machines through a real OpenStack (root)

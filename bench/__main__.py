@@ -14,6 +14,7 @@ from bench import claim
 from bench import host_filter
 from bench import kernel
 from bench import kernel_picture
+from bench import kubernetes
 from bench import machine_spawn
 from bench import measure
 from bench import misses
@@ -80,7 +81,7 @@ def _shown(without_stack: bool) -> Iterator[measure.Measurement]:
     print(report.HEADER)
     added = measure.Spread(0, 0, 0)
     for part in (placement, acceptance, moves, model, translation, host_filter, scheduler,
-                 vcpu_threads, scrape, misses, reaction, claim):
+                 vcpu_threads, scrape, misses, reaction, claim, kubernetes):
         began = time.monotonic()
         for measurement in part.measurements():
             print(report.line(measurement), flush=True)

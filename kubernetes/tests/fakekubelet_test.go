@@ -30,7 +30,11 @@ type fakeKubelet struct {
 	problems map[string]string
 	// cpus are by pod what its container was confined to.
 	cpus map[string]string
+	// times are by pod how long its claims and its container took.
+	times map[string]times
 }
+
+type times struct{ prepare, start time.Duration }
 
 type runningPod struct {
 	container string
@@ -38,7 +42,8 @@ type runningPod struct {
 }
 
 func newKubelet(n *fakeNode) *fakeKubelet {
-	k := &fakeKubelet{node: n, problems: map[string]string{}, cpus: map[string]string{}}
+	k := &fakeKubelet{node: n, problems: map[string]string{}, cpus: map[string]string{},
+		times: map[string]times{}}
 	k.start()
 	return k
 }
@@ -70,6 +75,13 @@ func (k *fakeKubelet) problem(name string) string {
 	return k.problems[name]
 }
 
+// timesOf says how long a pod that runs took.
+func (k *fakeKubelet) timesOf(name string) times {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.times[name]
+}
+
 func (k *fakeKubelet) synchronize(ctx context.Context) {
 	all, err := cluster.client.CoreV1().Pods(namespace).List(ctx,
 		metav1.ListOptions{FieldSelector: "spec.nodeName=" + k.node.name})
@@ -99,21 +111,25 @@ func (k *fakeKubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	// Remembered before it is prepared, as by the kubelet's checkpoint.
 	started := &runningPod{claims: claims}
 	k.pods[string(pod.UID)] = started
+	began := time.Now()
 	devices, err := k.prepare(ctx, claims)
 	if err != nil {
 		return err
 	}
+	took := times{prepare: time.Since(began)}
 	env, err := k.node.environment(devices)
 	if err != nil {
 		return err
 	}
+	began = time.Now()
 	id, cpus, err := k.node.runtime.run(string(pod.UID), pod.Name, env, pod.Annotations)
 	if err != nil {
 		return err
 	}
+	took.start = time.Since(began)
 	started.container = id
 	k.mutex.Lock()
-	k.cpus[pod.Name] = cpus
+	k.cpus[pod.Name], k.times[pod.Name] = cpus, took
 	k.mutex.Unlock()
 	pod.Status.Phase = corev1.PodRunning
 	_, err = cluster.client.CoreV1().Pods(namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})

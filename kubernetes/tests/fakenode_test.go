@@ -29,7 +29,7 @@ const limit = int64(996147 - 52428)
 
 // fakeNode is a node whose kernel is a directory, and which runs the real driver.
 type fakeNode struct {
-	*testing.T
+	testing.TB
 	name, dir string
 	pcpus     int
 	arguments []string
@@ -39,9 +39,9 @@ type fakeNode struct {
 	address   string
 }
 
-func newNode(t *testing.T, name string, pcpus int, arguments ...string) *fakeNode {
+func newNode(t testing.TB, name string, pcpus int, arguments ...string) *fakeNode {
 	t.Helper()
-	n := &fakeNode{T: t, name: name, dir: path(name), pcpus: pcpus, arguments: arguments,
+	n := &fakeNode{TB: t, name: name, dir: path(name), pcpus: pcpus, arguments: arguments,
 		address: "127.0.0.1:" + freePort()}
 	n.makeKernel()
 	n.register()

@@ -60,13 +60,13 @@ func podOf(name, node string) *corev1.Pod {
 }
 
 // run creates a pod with a claim of the same name.
-func run(t *testing.T, name, node string, runtimeUS, periodUS, vcpus int64) {
+func run(t testing.TB, name, node string, runtimeUS, periodUS, vcpus int64) {
 	t.Helper()
 	runPod(t, podOf(name, node), runtimeUS, periodUS, vcpus)
 }
 
 // runPod creates a pod with a claim of its name.
-func runPod(t *testing.T, pod *corev1.Pod, runtimeUS, periodUS, vcpus int64) {
+func runPod(t testing.TB, pod *corev1.Pod, runtimeUS, periodUS, vcpus int64) {
 	t.Helper()
 	ctx := context.Background()
 	_, err := cluster.client.ResourceV1().ResourceClaims(namespace).Create(ctx,
@@ -79,7 +79,7 @@ func runPod(t *testing.T, pod *corev1.Pod, runtimeUS, periodUS, vcpus int64) {
 	}
 }
 
-func remove(t *testing.T, name string) {
+func remove(t testing.TB, name string) {
 	t.Helper()
 	ctx := context.Background()
 	if err := cluster.client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {

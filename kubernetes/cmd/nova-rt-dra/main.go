@@ -64,7 +64,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	defer alone.Close()
+	defer func() { _ = alone.Close() }()
 	// The first write to the kernel: it shows whether it takes any.
 	if err := machine.config.Hierarchy.Close(); err != nil {
 		return err
