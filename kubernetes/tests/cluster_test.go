@@ -155,7 +155,7 @@ func startServer(servers *processes, etcd string) error {
 
 func buildDriver() error {
 	cluster.driver = path("nova-rt-dra")
-	return command("go", "build", "-race", "-o", cluster.driver, "../cmd/nova-rt-dra")
+	return command("go", "build", "-race", "-o", cluster.dir+"/", "../cmd/...")
 }
 
 // command runs a program to its end.
