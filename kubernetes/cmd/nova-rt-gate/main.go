@@ -11,11 +11,26 @@ import (
 	"nova-rt/kubernetes/internal/gate"
 )
 
+// lastWords is the default of a container's terminationMessagePath.
+const lastWords = "/dev/termination-log"
+
 func main() {
 	if err := check(); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", gate.Program, err)
+		tell(err)
 		os.Exit(1)
 	}
+}
+
+// tell puts the reason where the kubelet looks for a container's last words. The OCI runtime
+// keeps it to itself: it has said by now that the container was started.
+func tell(reason error) {
+	file, err := os.OpenFile(lastWords, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return // The pod has them elsewhere, or nowhere.
+	}
+	_, _ = fmt.Fprintf(file, "%v\n", reason)
+	_ = file.Close()
 }
 
 func check() error {

@@ -92,7 +92,7 @@ func (p Promise) Check(has Has) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("the container has not got %s of its claim, so it is not started: the driver "+
+	return fmt.Errorf("the container has not got %s of its claim, so its program was not run: the driver "+
 		"nova-rt-dra did not answer, look whether it runs on this node", lacks)
 }
 
