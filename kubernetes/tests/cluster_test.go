@@ -155,11 +155,11 @@ func startServer(servers *processes, etcd string) error {
 
 func buildDriver() error {
 	cluster.driver = path("nova-rt-dra")
-	arguments := []string{"build", "-o", cluster.driver}
+	arguments := []string{"build", "-o", cluster.dir + "/"}
 	if seriesDir == "" {
 		arguments = append(arguments, "-race")
 	}
-	return command("go", append(arguments, "../cmd/nova-rt-dra")...)
+	return command("go", append(arguments, "../cmd/...")...)
 }
 
 // command runs a program to its end.

@@ -78,7 +78,7 @@ func (w *worker) makeDisk() error {
 		return err
 	}
 	compile := []string{"-O2", "-Wall", "-Werror", "-static", "-pthread", "-o"}
-	driver := exec.Command("go", "build", "-trimpath", "-o", w.path("share/nova-rt-dra"), "../cmd/nova-rt-dra")
+	driver := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", w.path("share/"), "../cmd/...")
 	driver.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := driver.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, output)

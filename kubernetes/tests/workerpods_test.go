@@ -245,6 +245,9 @@ func TestWorkerWithARealKubeletAndRuntime(t *testing.T) {
 	w.wait(func() error { return w.holds(before) })
 	w.gets(groups, percents, vcpus)
 
+	w.neverWithout()
+	w.wait(func() error { return w.holds(before) })
+
 	for _, name := range names {
 		remove(t, name)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"nova-rt/kubernetes/internal/claim"
 	"nova-rt/kubernetes/internal/dra"
+	"nova-rt/kubernetes/internal/gate"
 	"nova-rt/kubernetes/internal/node"
 	"nova-rt/kubernetes/internal/nri"
 	"nova-rt/kubernetes/internal/serve"
@@ -74,7 +75,10 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	machine.config.Claims = dra.Claims{Client: client}
-	machine.config.Records = claim.Records{Dir: o.cdiDir}
+	if err := installGate(o.gate()); err != nil {
+		return err
+	}
+	machine.config.Records = claim.Records{Dir: o.cdiDir, Gate: o.gate()}
 	reservations := node.New(machine.config)
 	metrics, health := serve.NewMetrics(machine.config.Capacity), &serve.Health{}
 	log.Info("the node offers reservations", "dialect", machine.config.Hierarchy.Dialect.Name(),
@@ -178,5 +182,8 @@ func connect(kubeconfig string) (kubernetes.Interface, error) {
 }
 
 func (o options) pluginDir() string { return filepath.Join(o.kubeletDir, "plugins", claim.Driver) }
+
+// gate is at the same path on the node, where the runtime looks.
+func (o options) gate() string { return filepath.Join(o.pluginDir(), gate.Program) }
 
 func (o options) registryDir() string { return filepath.Join(o.kubeletDir, "plugins_registry") }

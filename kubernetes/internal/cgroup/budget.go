@@ -14,11 +14,14 @@ type Budget struct {
 	Runtimes []int64
 }
 
-// OnPCPUs returns a budget of the same runtime on some pCPUs and 0 on the others.
+// OnPCPUs returns a budget of the same runtime on some pCPUs and 0 on the others; where none
+// is named, it is on every one.
 func OnPCPUs(runtime, period int64, pcpus []int, count int) Budget {
 	runtimes := make([]int64, count)
-	for _, pcpu := range pcpus {
-		runtimes[pcpu] = runtime
+	for pcpu := range runtimes {
+		if len(pcpus) == 0 || slices.Contains(pcpus, pcpu) {
+			runtimes[pcpu] = runtime
+		}
 	}
 	return Budget{period, runtimes}
 }

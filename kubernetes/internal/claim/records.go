@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"nova-rt/kubernetes/internal/gate"
 )
 
 // The specification of the Container Device Interface that has annotations.
@@ -26,7 +28,11 @@ const (
 //
 // They are where reboots remove them, as a reboot ends all containers too; the kubelet
 // then prepares its claims again.
-type Records struct{ Dir string }
+type Records struct {
+	Dir string
+	// Gate is where the node has the gate.
+	Gate string
+}
 
 type cdiSpec struct {
 	Version string      `json:"cdiVersion"`
@@ -37,9 +43,25 @@ type cdiSpec struct {
 type cdiDevice struct {
 	Name        string            `json:"name"`
 	Annotations map[string]string `json:"annotations"`
-	Edits       struct {
-		Env []string `json:"env"`
-	} `json:"containerEdits"`
+	Edits       cdiEdits          `json:"containerEdits"`
+}
+
+type cdiEdits struct {
+	Env    []string   `json:"env"`
+	Hooks  []cdiHook  `json:"hooks"`
+	Mounts []cdiMount `json:"mounts"`
+}
+
+type cdiHook struct {
+	Name      string   `json:"hookName"`
+	Path      string   `json:"path"`
+	Arguments []string `json:"args"`
+}
+
+type cdiMount struct {
+	Host      string   `json:"hostPath"`
+	Container string   `json:"containerPath"`
+	Options   []string `json:"options"`
 }
 
 // CDIDevice returns the name by which the kubelet hands a claim to the runtime.
@@ -67,13 +89,27 @@ func (r Records) Write(reserved Reserved) error {
 		return err
 	}
 	device := cdiDevice{Name: reserved.UID, Annotations: map[string]string{recordKey: string(record)}}
-	device.Edits.Env = []string{fmt.Sprintf("%s%s=%d/%d", envPrefix,
-		strings.ReplaceAll(reserved.UID, "-", "_"), reserved.Reservation.Runtime, reserved.Reservation.Period)}
+	device.Edits = r.edits(reserved)
 	text, err := json.MarshalIndent(cdiSpec{cdiVersion, cdiKind, []cdiDevice{device}}, "", "  ")
 	if err != nil {
 		return err
 	}
 	return r.replace(r.path(reserved.UID), text)
+}
+
+// edits returns what CDI changes of a container: its environment names the claim, and it does
+// not start without what the claim reserves.
+func (r Records) edits(reserved Reserved) cdiEdits {
+	times := reserved.Reservation
+	promise := gate.Promise{Runtime: times.Runtime, Period: times.Period, PCPUs: reserved.PCPUs,
+		Policy: reserved.Init.Policy, Priority: reserved.Init.Priority}
+	return cdiEdits{
+		Env: []string{fmt.Sprintf("%s%s=%d/%d", envPrefix, strings.ReplaceAll(reserved.UID, "-", "_"),
+			times.Runtime, times.Period)},
+		// Its first argument is its name.
+		Hooks:  []cdiHook{{"startContainer", gate.Path, append([]string{gate.Program}, promise.Arguments()...)}},
+		Mounts: []cdiMount{{r.Gate, gate.Path, []string{"bind", "ro", "nosuid", "nodev"}}},
+	}
 }
 
 func (r Records) replace(path string, text []byte) error {

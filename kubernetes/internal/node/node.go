@@ -199,14 +199,7 @@ func (n *Node) occupied(reserved claim.Reserved) []int {
 
 // budget returns what the kernel is to hold for a claim's container.
 func (n *Node) budget(reserved claim.Reserved) cgroup.Budget {
-	pcpus := reserved.PCPUs
-	if len(pcpus) == 0 {
-		pcpus = make([]int, n.Count)
-		for pcpu := range pcpus {
-			pcpus[pcpu] = pcpu
-		}
-	}
-	return cgroup.OnPCPUs(reserved.Reservation.Runtime, reserved.Reservation.Period, pcpus, n.Count)
+	return cgroup.OnPCPUs(reserved.Reservation.Runtime, reserved.Reservation.Period, reserved.PCPUs, n.Count)
 }
 
 // Reconcile makes the kernel hold what is recorded for containers that run, and nothing
