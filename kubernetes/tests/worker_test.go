@@ -27,26 +27,53 @@ const (
 	hostInGuest = "10.0.2.2"
 )
 
+// timing says how time passes in a machine, and how exactly it can be measured by that.
+type timing struct {
+	// Options of QEMU.
+	qemu []string
+	// How long is measured, in the machine's time, and how often until it must be right.
+	window       time.Duration
+	measurements int
+	// Of a pCPU: what may be between what is reserved and what is measured.
+	tolerance float64
+}
+
+var (
+	// As outside: the pCPUs are threads, which wait for the processors of a busy machine.
+	asOutside = timing{[]string{"-accel", "tcg,thread=multi,tb-size=512"}, 10 * time.Second, 3, 0.01}
+	// By the instructions that the pCPUs execute in turn, 8 ns each, so it does not depend on
+	// the machine outside what they get. While all are idle, time passes as outside: the
+	// kubelet may wait for the API server. A window that begins within a period has up to a
+	// budget more or less.
+	inVirtualTime = timing{[]string{"-accel", "tcg,thread=single,tb-size=512", "-icount", "shift=3,sleep=on"},
+		60 * time.Second, 1, 0.001}
+)
+
 // worker is a node in a virtual machine: a real kubelet, containerd, runc, and our kernel.
 type worker struct {
 	*testing.T
+	timing
 	machine  *process
 	dir, ssh string
 }
 
 // newWorker starts the machine that kubernetes/worker/image makes, and waits until it has
 // joined the cluster and offers its pCPUs.
-func newWorker(t *testing.T) *worker {
+func newWorker(t *testing.T, timing timing) *worker {
 	t.Helper()
 	image, kernel := os.Getenv("NOVA_RT_WORKER_IMAGE"), os.Getenv("NOVA_RT_WORKER_KERNEL")
 	if image == "" || kernel == "" {
 		t.Skip("takes minutes: FULL=1 runs it")
 	}
-	w := &worker{T: t, dir: path(workerNode), ssh: freePort()}
+	dir, err := os.MkdirTemp(cluster.dir, workerNode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &worker{T: t, timing: timing, dir: dir, ssh: freePort()}
 	if err := w.makeDisk(); err != nil {
 		t.Fatal(err)
 	}
-	machine, err := start("machine", "qemu-system-x86_64", w.arguments(image, kernel)...)
+	machine, err := start(filepath.Base(dir), "qemu-system-x86_64", w.arguments(image, kernel)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +86,7 @@ func newWorker(t *testing.T) *worker {
 }
 
 func (w *worker) arguments(image, kernel string) []string {
-	return []string{"-name", workerNode, "-machine", "q35", "-accel", "tcg,thread=multi,tb-size=512",
+	return append([]string{"-name", workerNode, "-machine", "q35",
 		"-cpu", "max", "-smp", fmt.Sprint(workerPCPUs), "-m", "2048", "-nodefaults", "-display", "none",
 		"-no-reboot", "-serial", "stdio", "-kernel", kernel,
 		"-append", "console=ttyS0 quiet panic=-1 systemd.show_status=0 root=/dev/vda rw " +
@@ -69,7 +96,7 @@ func (w *worker) arguments(image, kernel string) []string {
 		"-drive", "file=" + w.path("disk") + ",if=virtio,format=raw,readonly=on",
 		"-netdev", "user,id=user,hostfwd=tcp:127.0.0.1:" + w.ssh + "-:22",
 		"-device", "virtio-net-pci,netdev=user,mac=52:54:00:00:00:01,romfile=",
-		"-device", "virtio-rng-pci"}
+		"-device", "virtio-rng-pci"}, w.qemu...)
 }
 
 // makeDisk writes what kubernetes/worker/image expects on the second disk.
@@ -242,5 +269,9 @@ func (w *worker) cleanUp() {
 	}
 	_ = command("ssh", append(w.sshOptions(), "-O", "exit", "root@127.0.0.1")...)
 	_ = w.machine.stop(syscall.SIGKILL)
-	_ = cluster.client.CoreV1().Nodes().Delete(context.Background(), workerNode, metav1.DeleteOptions{})
+	ctx := context.Background()
+	_ = cluster.client.CoreV1().Nodes().Delete(ctx, workerNode, metav1.DeleteOptions{})
+	// Nobody collects garbage here.
+	_ = cluster.client.ResourceV1().ResourceSlices().DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{FieldSelector: "spec.nodeName=" + workerNode})
 }
