@@ -19,19 +19,20 @@ import (
 )
 
 const (
-	workerNode  = "worker"
-	workerPCPUs = 4
+	workerNode = "worker"
 	// An emulated processor is slow, and the machine may be busy otherwise.
 	workerPatience = 10 * time.Minute
 	// Where QEMU's user network shows the host's loopback.
 	hostInGuest = "10.0.2.2"
 )
 
-// timing says how time passes in a machine, and how exactly it can be measured by that.
-type timing struct {
+// kind says how many pCPUs a machine has, and how time passes in it.
+type kind struct {
+	pcpus int
 	// Options of QEMU.
-	qemu []string
-	// How long is measured, in the machine's time, and how often until it must be right.
+	timing []string
+	// How long shares are measured, in the machine's time, and how often until they must be
+	// right.
 	window       time.Duration
 	measurements int
 	// Of a pCPU: what may be between what is reserved and what is measured.
@@ -39,27 +40,34 @@ type timing struct {
 }
 
 var (
-	// As outside: the pCPUs are threads, which wait for the processors of a busy machine.
-	asOutside = timing{[]string{"-accel", "tcg,thread=multi,tb-size=512"}, 10 * time.Second, 3, 0.01}
-	// By the instructions that the pCPUs execute in turn, 8 ns each, so it does not depend on
-	// the machine outside what they get. While all are idle, time passes as outside: the
-	// kubelet may wait for the API server. A window that begins within a period has up to a
-	// budget more or less.
-	inVirtualTime = timing{[]string{"-accel", "tcg,thread=single,tb-size=512", "-icount", "shift=3,sleep=on"},
-		60 * time.Second, 1, 0.001}
+	// Time passes as outside: the pCPUs are threads, which wait for the processors of a busy
+	// machine.
+	asOutside = kind{4, []string{"-accel", "tcg,thread=multi,tb-size=512"}, 10 * time.Second, 3, 0.01}
+	// Time passes by the instructions that the pCPUs execute in turn, 8 ns each, so it does
+	// not depend on the machine outside what they get. While all are idle, time passes as
+	// outside: the kubelet may wait for the API server. A window that begins within a period
+	// has up to a budget more or less.
+	inVirtualTime = kind{4, countingInstructions("3"), time.Minute, 1, 0.001}
+	// One pCPU, at 1 ns: nothing waits for another's turn, so response times mean something.
+	alone = kind{pcpus: 1, timing: countingInstructions("0")}
 )
+
+// countingInstructions returns options with which each takes 2 to the power of shift, in ns.
+func countingInstructions(shift string) []string {
+	return []string{"-accel", "tcg,thread=single,tb-size=512", "-icount", "sleep=on,shift=" + shift}
+}
 
 // worker is a node in a virtual machine: a real kubelet, containerd, runc, and our kernel.
 type worker struct {
 	*testing.T
-	timing
+	kind
 	machine  *process
 	dir, ssh string
 }
 
 // newWorker starts the machine that kubernetes/worker/image makes, and waits until it has
 // joined the cluster and offers its pCPUs.
-func newWorker(t *testing.T, timing timing) *worker {
+func newWorker(t *testing.T, kind kind) *worker {
 	t.Helper()
 	image, kernel := os.Getenv("NOVA_RT_WORKER_IMAGE"), os.Getenv("NOVA_RT_WORKER_KERNEL")
 	if image == "" || kernel == "" {
@@ -69,7 +77,7 @@ func newWorker(t *testing.T, timing timing) *worker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &worker{T: t, timing: timing, dir: dir, ssh: freePort()}
+	w := &worker{T: t, kind: kind, dir: dir, ssh: freePort()}
 	if err := w.makeDisk(); err != nil {
 		t.Fatal(err)
 	}
@@ -81,13 +89,13 @@ func newWorker(t *testing.T, timing timing) *worker {
 	t.Cleanup(w.cleanUp)
 	w.wait(w.registered)
 	w.joinDriver()
-	w.wait(func() error { return publishedBy(workerNode, workerPCPUs) })
+	w.wait(func() error { return publishedBy(workerNode, w.pcpus) })
 	return w
 }
 
 func (w *worker) arguments(image, kernel string) []string {
 	return append([]string{"-name", workerNode, "-machine", "q35",
-		"-cpu", "max", "-smp", fmt.Sprint(workerPCPUs), "-m", "2048", "-nodefaults", "-display", "none",
+		"-cpu", "max", "-smp", fmt.Sprint(w.pcpus), "-m", "2048", "-nodefaults", "-display", "none",
 		"-no-reboot", "-serial", "stdio", "-kernel", kernel,
 		"-append", "console=ttyS0 quiet panic=-1 systemd.show_status=0 root=/dev/vda rw " +
 			// The emulator's clock is the host's: it is never unstable.
@@ -96,7 +104,7 @@ func (w *worker) arguments(image, kernel string) []string {
 		"-drive", "file=" + w.path("disk") + ",if=virtio,format=raw,readonly=on",
 		"-netdev", "user,id=user,hostfwd=tcp:127.0.0.1:" + w.ssh + "-:22",
 		"-device", "virtio-net-pci,netdev=user,mac=52:54:00:00:00:01,romfile=",
-		"-device", "virtio-rng-pci"}, w.qemu...)
+		"-device", "virtio-rng-pci"}, w.timing...)
 }
 
 // makeDisk writes what kubernetes/worker/image expects on the second disk.
@@ -113,6 +121,7 @@ func (w *worker) makeDisk() error {
 	for _, c := range [][]string{
 		append(append([]string{"gcc"}, compile...), w.path("share/hog"), "../../stack/image/hog.c"),
 		append(append([]string{"gcc"}, compile...), w.path("pause"), "../worker/pause.c"),
+		append(append([]string{"gcc"}, compile...), w.path("periodic"), "../worker/periodic.c"),
 		{"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", w.path("key")},
 	} {
 		if err := command(c[0], c[1:]...); err != nil {
@@ -120,7 +129,7 @@ func (w *worker) makeDisk() error {
 		}
 	}
 	if err := writeImages(w.path("share/images.tar"), map[string]string{
-		"pause": w.path("pause"), "hog": w.path("share/hog")}); err != nil {
+		"pause": w.path("pause"), "periodic": w.path("periodic"), "hog": w.path("share/hog")}); err != nil {
 		return err
 	}
 	public, err := os.ReadFile(w.path("key.pub"))

@@ -94,7 +94,7 @@ func (w *worker) used(line string) []float64 {
 		}
 		numbers = append(numbers, number)
 	}
-	if len(numbers) != 1+workerPCPUs {
+	if len(numbers) != 1+w.pcpus {
 		w.Fatalf("the machine has measured %q", line)
 	}
 	return numbers
@@ -211,8 +211,8 @@ func gone(names ...string) error {
 func TestWorkerWithARealKubeletAndRuntime(t *testing.T) {
 	w := newWorker(t, asOutside)
 	runPod(t, hogPod("real-a"), 30_000, 100_000, 2)
-	runPod(t, hogPod("real-b"), 10_000, 50_000, workerPCPUs)
-	names, percents, vcpus := []string{"real-a", "real-b"}, []int{30, 20}, []int{2, workerPCPUs}
+	runPod(t, hogPod("real-b"), 10_000, 50_000, int64(w.pcpus))
+	names, percents, vcpus := []string{"real-a", "real-b"}, []int{30, 20}, []int{2, w.pcpus}
 	groups, before := w.running(names...), w.held()
 	t.Logf("the groups have:\n%s", before)
 	w.gets(groups, percents, vcpus)

@@ -12,10 +12,10 @@ func TestWorkerSharesAreExactInVirtualTime(t *testing.T) {
 	w.gets(w.running("exact-a"), []int{30}, []int{2})
 
 	// The most that is left: 90% of every pCPU can be reserved.
-	runPod(t, hogPod("exact-b"), 12_000, 20_000, workerPCPUs-2)
-	runPod(t, hogPod("exact-c"), 15_000, 50_000, workerPCPUs)
+	runPod(t, hogPod("exact-b"), 12_000, 20_000, int64(w.pcpus-2))
+	runPod(t, hogPod("exact-c"), 15_000, 50_000, int64(w.pcpus))
 	names := []string{"exact-a", "exact-b", "exact-c"}
-	w.gets(w.running(names...), []int{30, 60, 30}, []int{2, workerPCPUs - 2, workerPCPUs})
+	w.gets(w.running(names...), []int{30, 60, 30}, []int{2, w.pcpus - 2, w.pcpus})
 
 	for _, name := range names {
 		remove(t, name)
