@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the experiments compute themselves, without a virtual machine."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,7 @@ from experiments import guest
 from experiments import ims
 from experiments import orchestration
 from experiments import output
+from experiments import podsets
 from experiments import queueing
 from experiments import rtkube
 from experiments import tasksets
@@ -64,6 +68,15 @@ def test_at_least_thirty_sets_fit_one_vcpu():
     assert all(case.resource.vcpus == 1 for case in cases)
     assert [case.index for case in cases] == sorted(
         {case.index for case in cases})
+
+
+def test_pods_have_thirty_sets_with_claims_that_fit_a_pcpu():
+    sets = podsets.sets()
+    assert len({each['index'] for each in sets}) == 30
+    assert all(each['runtime_us'] <= podsets.CAP * each['period_us'] for each in sets)
+    # What differs is written anew by "python -m experiments.podsets".
+    file = Path(__file__).parents[2] / 'kubernetes/tests/testdata/tasksets.json'
+    assert json.loads(file.read_text()) == sets
 
 
 def test_late_unended_and_unbegun_jobs_are_missed():

@@ -19,34 +19,69 @@ import (
 )
 
 const (
-	workerNode  = "worker"
-	workerPCPUs = 4
+	workerNode = "worker"
 	// An emulated processor is slow, and the machine may be busy otherwise.
 	workerPatience = 10 * time.Minute
 	// Where QEMU's user network shows the host's loopback.
 	hostInGuest = "10.0.2.2"
 )
 
+// kind says how many pCPUs a machine has, and how time passes in it.
+type kind struct {
+	pcpus int
+	// Options of QEMU.
+	timing []string
+	// How long shares are measured, in the machine's time, and how often until they must be
+	// right.
+	window       time.Duration
+	measurements int
+	// Of a pCPU: what may be between what is reserved and what is measured.
+	tolerance float64
+}
+
+var (
+	// Time passes as outside: the pCPUs are threads, which wait for the processors of a busy
+	// machine.
+	asOutside = kind{4, []string{"-accel", "tcg,thread=multi,tb-size=512"}, 10 * time.Second, 3, 0.01}
+	// Time passes by the instructions that the pCPUs execute in turn, 8 ns each, so it does
+	// not depend on the machine outside what they get. While all are idle, time passes as
+	// outside: the kubelet may wait for the API server. A window that begins within a period
+	// has up to a budget more or less.
+	inVirtualTime = kind{4, countingInstructions("3"), time.Minute, 1, 0.001}
+	// One pCPU, at 1 ns: nothing waits for another's turn, so response times mean something.
+	alone = kind{pcpus: 1, timing: countingInstructions("0")}
+)
+
+// countingInstructions returns options with which each takes 2 to the power of shift, in ns.
+func countingInstructions(shift string) []string {
+	return []string{"-accel", "tcg,thread=single,tb-size=512", "-icount", "sleep=on,shift=" + shift}
+}
+
 // worker is a node in a virtual machine: a real kubelet, containerd, runc, and our kernel.
 type worker struct {
 	*testing.T
+	kind
 	machine  *process
 	dir, ssh string
 }
 
 // newWorker starts the machine that kubernetes/worker/image makes, and waits until it has
 // joined the cluster and offers its pCPUs.
-func newWorker(t *testing.T) *worker {
+func newWorker(t *testing.T, kind kind) *worker {
 	t.Helper()
 	image, kernel := os.Getenv("NOVA_RT_WORKER_IMAGE"), os.Getenv("NOVA_RT_WORKER_KERNEL")
 	if image == "" || kernel == "" {
 		t.Skip("takes minutes: FULL=1 runs it")
 	}
-	w := &worker{T: t, dir: path(workerNode), ssh: freePort()}
+	dir, err := os.MkdirTemp(cluster.dir, workerNode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &worker{T: t, kind: kind, dir: dir, ssh: freePort()}
 	if err := w.makeDisk(); err != nil {
 		t.Fatal(err)
 	}
-	machine, err := start("machine", "qemu-system-x86_64", w.arguments(image, kernel)...)
+	machine, err := start(filepath.Base(dir), "qemu-system-x86_64", w.arguments(image, kernel)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,13 +89,13 @@ func newWorker(t *testing.T) *worker {
 	t.Cleanup(w.cleanUp)
 	w.wait(w.registered)
 	w.joinDriver()
-	w.wait(func() error { return publishedBy(workerNode, workerPCPUs) })
+	w.wait(func() error { return publishedBy(workerNode, w.pcpus) })
 	return w
 }
 
 func (w *worker) arguments(image, kernel string) []string {
-	return []string{"-name", workerNode, "-machine", "q35", "-accel", "tcg,thread=multi,tb-size=512",
-		"-cpu", "max", "-smp", fmt.Sprint(workerPCPUs), "-m", "2048", "-nodefaults", "-display", "none",
+	return append([]string{"-name", workerNode, "-machine", "q35",
+		"-cpu", "max", "-smp", fmt.Sprint(w.pcpus), "-m", "2048", "-nodefaults", "-display", "none",
 		"-no-reboot", "-serial", "stdio", "-kernel", kernel,
 		"-append", "console=ttyS0 quiet panic=-1 systemd.show_status=0 root=/dev/vda rw " +
 			// The emulator's clock is the host's: it is never unstable.
@@ -69,7 +104,7 @@ func (w *worker) arguments(image, kernel string) []string {
 		"-drive", "file=" + w.path("disk") + ",if=virtio,format=raw,readonly=on",
 		"-netdev", "user,id=user,hostfwd=tcp:127.0.0.1:" + w.ssh + "-:22",
 		"-device", "virtio-net-pci,netdev=user,mac=52:54:00:00:00:01,romfile=",
-		"-device", "virtio-rng-pci"}
+		"-device", "virtio-rng-pci"}, w.timing...)
 }
 
 // makeDisk writes what kubernetes/worker/image expects on the second disk.
@@ -86,6 +121,7 @@ func (w *worker) makeDisk() error {
 	for _, c := range [][]string{
 		append(append([]string{"gcc"}, compile...), w.path("share/hog"), "../../stack/image/hog.c"),
 		append(append([]string{"gcc"}, compile...), w.path("pause"), "../worker/pause.c"),
+		append(append([]string{"gcc"}, compile...), w.path("periodic"), "../worker/periodic.c"),
 		{"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", w.path("key")},
 	} {
 		if err := command(c[0], c[1:]...); err != nil {
@@ -93,7 +129,7 @@ func (w *worker) makeDisk() error {
 		}
 	}
 	if err := writeImages(w.path("share/images.tar"), map[string]string{
-		"pause": w.path("pause"), "hog": w.path("share/hog")}); err != nil {
+		"pause": w.path("pause"), "periodic": w.path("periodic"), "hog": w.path("share/hog")}); err != nil {
 		return err
 	}
 	public, err := os.ReadFile(w.path("key.pub"))
@@ -242,5 +278,9 @@ func (w *worker) cleanUp() {
 	}
 	_ = command("ssh", append(w.sshOptions(), "-O", "exit", "root@127.0.0.1")...)
 	_ = w.machine.stop(syscall.SIGKILL)
-	_ = cluster.client.CoreV1().Nodes().Delete(context.Background(), workerNode, metav1.DeleteOptions{})
+	ctx := context.Background()
+	_ = cluster.client.CoreV1().Nodes().Delete(ctx, workerNode, metav1.DeleteOptions{})
+	// Nobody collects garbage here.
+	_ = cluster.client.ResourceV1().ResourceSlices().DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{FieldSelector: "spec.nodeName=" + workerNode})
 }

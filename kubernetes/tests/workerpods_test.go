@@ -11,18 +11,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
-const (
-	// Of a pCPU: what may be between what is reserved and what is measured.
-	shareTolerance = 0.01
-	measuredFor    = 10 * time.Second
-	measurements   = 3
 )
 
 // hogPod returns a pod that burns CPU on every pCPU it has, under SCHED_FIFO.
@@ -63,7 +55,7 @@ wait
 // beside a hog of the root group on each.
 func (w *worker) shares(groups ...string) [][]float64 {
 	w.Helper()
-	seconds := int(measuredFor.Seconds())
+	seconds := int(w.window.Seconds())
 	output, err := w.run("bash -s", fmt.Sprintf(measuring, seconds+60, strings.Join(groups, " "), seconds))
 	if err != nil {
 		w.Fatal(err)
@@ -102,7 +94,7 @@ func (w *worker) used(line string) []float64 {
 		}
 		numbers = append(numbers, number)
 	}
-	if len(numbers) != 1+workerPCPUs {
+	if len(numbers) != 1+w.pcpus {
 		w.Fatalf("the machine has measured %q", line)
 	}
 	return numbers
@@ -113,12 +105,12 @@ func (w *worker) used(line string) []float64 {
 func (w *worker) gets(groups []string, percents []int, vcpus []int) {
 	w.Helper()
 	var wrong string
-	for range measurements {
+	for range w.measurements {
 		wrong = ""
 		for i, got := range w.shares(groups...) {
 			said := fmt.Sprintf("reserved %d x %d%%, measured %.4f", vcpus[i], percents[i], got)
 			w.Log(said)
-			if !isShare(got, float64(percents[i])/100, vcpus[i]) {
+			if !w.isShare(got, float64(percents[i])/100, vcpus[i]) {
 				wrong += said + "; "
 			}
 		}
@@ -130,14 +122,14 @@ func (w *worker) gets(groups []string, percents []int, vcpus []int) {
 }
 
 // isShare returns whether so many pCPUs have given a share, and the others nothing.
-func isShare(got []float64, share float64, vcpus int) bool {
+func (w *worker) isShare(got []float64, share float64, vcpus int) bool {
 	sorted := slices.Sorted(slices.Values(got))
 	for i, each := range sorted {
 		want := 0.0
 		if i >= len(sorted)-vcpus {
 			want = share
 		}
-		if math.Abs(each-want) > shareTolerance {
+		if math.Abs(each-want) > w.tolerance {
 			return false
 		}
 	}
@@ -217,10 +209,10 @@ func gone(names ...string) error {
 
 // Each step goes on with what the one before has left.
 func TestWorkerWithARealKubeletAndRuntime(t *testing.T) {
-	w := newWorker(t)
+	w := newWorker(t, asOutside)
 	runPod(t, hogPod("real-a"), 30_000, 100_000, 2)
-	runPod(t, hogPod("real-b"), 10_000, 50_000, workerPCPUs)
-	names, percents, vcpus := []string{"real-a", "real-b"}, []int{30, 20}, []int{2, workerPCPUs}
+	runPod(t, hogPod("real-b"), 10_000, 50_000, int64(w.pcpus))
+	names, percents, vcpus := []string{"real-a", "real-b"}, []int{30, 20}, []int{2, w.pcpus}
 	groups, before := w.running(names...), w.held()
 	t.Logf("the groups have:\n%s", before)
 	w.gets(groups, percents, vcpus)
