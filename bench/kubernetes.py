@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import json
-import os
 from pathlib import Path
 import statistics
 import subprocess
@@ -37,8 +36,8 @@ def measurements() -> Iterator[measure.Measurement]:
         drawn = [_arrivals(policy) for policy in POLICIES]
         (series / 'arrivals.json').write_text(json.dumps(drawn))
         # Its lines are not rows of the table.
-        done = subprocess.run([TEST], env=os.environ | {'NOVA_RT_SERIES': folder},
-                              stdout=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run((TEST, 'measure', folder), stdout=subprocess.PIPE, text=True,
+                              check=False)
         files = {path.stem: json.loads(path.read_text())
                  for path in series.glob('Benchmark*.json')}
     if done.returncode:

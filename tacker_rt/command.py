@@ -2,6 +2,7 @@
 """tacker-rt: check and translate descriptors with reservations."""
 
 import argparse
+from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,14 +14,18 @@ import zlib
 import yaml
 
 from nova_rt import errors
+from nova_rt import reservation
 from tacker_rt import document
 from tacker_rt import hot
+from tacker_rt import manifest_translation
+from tacker_rt import manifests
 from tacker_rt import problems
 from tacker_rt import profile
 from tacker_rt import translate
 from tacker_rt import validation
 
 _YAML = ('.yaml', '.yml')
+_MANIFESTS = (*_YAML, '.json')
 _PACKAGES = ('.csar', '.zip')
 
 
@@ -67,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         description='Write a descriptor as a Heat template ready to run, '
         'using heat-translator. A descriptor without '
         f'{translate.VERSION} is read as {profile.VERSION}.'))
+    _add_manifests(commands)
     types = commands.add_parser(
         'types', help='print the types for a template to import')
     types.set_defaults(run=_types)
@@ -88,6 +94,23 @@ def _add_translate(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_translate)
 
 
+def _add_manifests(commands: Any) -> None:
+    to_claims = commands.add_parser(
+        'claims', help='write Kubernetes manifests with the reservations of a descriptor',
+        description='Write a ResourceClaimTemplate for each VDU with a reservation, and the '
+        'objects of manifests, whose pods get a claim of it. A VDU is found by its property '
+        'name.')
+    to_claims.add_argument('path', metavar='FILE', help='a descriptor')
+    to_claims.add_argument('manifests', nargs='*', metavar='MANIFEST')
+    to_claims.set_defaults(run=_claims)
+    to_vdus = commands.add_parser(
+        'vdus', help='write VDUs with the reservations of Kubernetes manifests',
+        description='Write the node templates of a VNFD for the objects of manifests whose '
+        'pods have a claim with a reservation.')
+    to_vdus.add_argument('manifests', nargs='+', metavar='MANIFEST')
+    to_vdus.set_defaults(run=_vdus)
+
+
 def _types(_: argparse.Namespace) -> int:
     print((Path(profile.__file__).parent / profile.DEFINITIONS).read_text(),
           end='')
@@ -102,8 +125,10 @@ def _validate(arguments: argparse.Namespace) -> int:
             raise RefusedError(
                 f'{path} contains no descriptor: give a file, or a VNF '
                 'package with Definitions.')
-        reports += [report for file, text in files
-                    for report in _reports(file, text)]
+        wrong = [report for file, text in files
+                 for report in _reports(file, text)]
+        # What cannot be read has nothing to be compared with.
+        reports += wrong or _contradictions(files, Path(path))
     for report in reports:
         print(report)
     return 1 if reports else 0
@@ -122,14 +147,30 @@ def _files(path: Path) -> Iterator[tuple[str, str]]:
         yield str(path), _text(path.read_bytes(), str(path))
 
 
+def _manifests(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the name and text of each file of a package that may be a manifest."""
+    if path.is_dir():
+        for file in sorted(path.glob('Files/**/*')):
+            if file.suffix in _MANIFESTS:
+                yield str(file), _text(file.read_bytes(), str(file))
+    elif path.suffix in _PACKAGES:
+        yield from _members(path, lambda names: [
+            name for name in names if name.startswith('Files/') and name.endswith(_MANIFESTS)])
+
+
 def _packed(path: Path) -> Iterator[tuple[str, str]]:
+    # SOL004: in Definitions, or a single file at the root.
+    return _members(path, lambda names: (
+        [name for name in names if name.endswith(_YAML) and 'Definitions' in name]
+        or [name for name in names if name.endswith(_YAML) and '/' not in name]))
+
+
+def _members(path: Path, choose: Callable[[list[str]], list[str]],
+             ) -> Iterator[tuple[str, str]]:
+    """Yield the name and text of those files of a CSAR that are chosen by their names."""
     try:
         with zipfile.ZipFile(path) as package:
-            names = [name for name in package.namelist()
-                     if name.endswith(_YAML)]
-            # SOL004: in Definitions, or a single file at the root.
-            for name in ([name for name in names if 'Definitions' in name]
-                         or [name for name in names if '/' not in name]):
+            for name in choose(package.namelist()):
                 member = f'{path}/{name}'
                 yield member, _text(package.read(name), member)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError,
@@ -156,6 +197,57 @@ def _reports(file: str, text: str) -> list[document.Report]:
     _, wrong = validation.validate(source.content)
     reports = [*source.duplicates(), *map(source.report, wrong)]
     return sorted(reports, key=lambda report: report.line)
+
+
+def _contradictions(descriptors: list[tuple[str, str]], path: Path) -> list[document.Report]:
+    """Return where the manifests of a package contradict its descriptors."""
+    objects = []
+    for file, text in _manifests(path):
+        try:
+            objects += document.load_all(file, text)
+        except document.UnreadableError as exc:
+            return [exc.report]
+    return sorted(manifests.validate(
+        [document.load(file, text) for file, text in descriptors], objects),
+        key=lambda report: (report.file, report.line))
+
+
+def _claims(arguments: argparse.Namespace) -> int:
+    source = _source(Path(arguments.path))
+    _, wrong = validation.validate(source.content)
+    if not wrong:
+        try:
+            made = manifest_translation.to_claims(source, _objects(arguments.manifests))
+            print(_dump_all(made), end='')
+            return 0
+        except problems.InvalidDescriptorError as exc:
+            wrong = list(exc.problems)
+    for problem in wrong:
+        print(source.report(problem), file=sys.stderr)
+    return 1
+
+
+def _vdus(arguments: argparse.Namespace) -> int:
+    try:
+        nodes = manifest_translation.to_vdus(_objects(arguments.manifests))
+    except reservation.InvalidReservationError as exc:
+        return _fail(exc, 1)
+    if not nodes:
+        return _fail('No pod of these manifests has a claim with a reservation.', 1)
+    print(_dump(nodes), end='')
+    return 0
+
+
+def _objects(paths: list[str]) -> list[dict[str, Any]]:
+    """Return the objects in manifests."""
+    return [each.content for path in paths
+            for each in document.load_all(path, _text(Path(path).read_bytes(), path))
+            if isinstance(each.content, dict)]
+
+
+def _dump_all(objects: list[dict[str, Any]]) -> str:
+    text: str = yaml.safe_dump_all(objects, sort_keys=False, allow_unicode=True)
+    return text
 
 
 def _translate(arguments: argparse.Namespace) -> int:

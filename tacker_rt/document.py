@@ -2,6 +2,7 @@
 """A YAML file that knows the line of each of its values."""
 
 from collections.abc import Iterator
+import contextlib
 import dataclasses
 from typing import Any
 
@@ -91,12 +92,36 @@ def load(file: str, text: str) -> Document:
         loaded, restored=True, as_is=False)
 
 
+def load_all(file: str, text: str) -> list[Document]:
+    """Return all YAML documents of a file, such as a manifest of Kubernetes.
+
+    :raises UnreadableError: if the text is not valid YAML
+    """
+    documents = []
+    with _loader(file, text) as loader:
+        while loader.check_node():
+            node = loader.get_node()
+            documents.append(Document(file, loader.construct_document(node), node))
+    return documents
+
+
 def _load(file: str, text: str) -> Document:
+    with _loader(file, text) as loader:
+        node = loader.get_single_node()
+        content = None if node is None else loader.construct_document(node)
+    return Document(file, content, node)
+
+
+@contextlib.contextmanager
+def _loader(file: str, text: str) -> Iterator[Any]:
+    """Yield PyYAML's loader of a text.
+
+    :raises UnreadableError: for whatever it raises
+    """
     loader = None
     try:
         loader = yaml.SafeLoader(text)
-        node = loader.get_single_node()
-        content = None if node is None else loader.construct_document(node)
+        yield loader
     except yaml.MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
         reason = ' '.join(filter(None, (exc.context, exc.problem)))
@@ -112,7 +137,6 @@ def _load(file: str, text: str) -> Document:
     finally:
         if loader:
             loader.dispose()
-    return Document(file, content, node)
 
 
 def _child(node: yaml.Node | None,

@@ -171,15 +171,15 @@ def _check_hints(vdu: Mapping[str, Any], wanted: request.VduRequest,
         return []
     try:
         reservation.Reservation(
-            wanted.runtime_us, wanted.period_us, _vcpus(vdu, wanted))
+            wanted.runtime_us, wanted.period_us, vcpus(vdu, wanted))
     except reservation.InvalidReservationError as exc:
         return [problems.Problem(
             entries[reservation.RUNTIME][0].path, str(exc))]
     return []
 
 
-def _vcpus(vdu: Mapping[str, Any], wanted: request.VduRequest) -> int:
-    """Return the number of vCPUs, 1 if unknown."""
+def vcpus(vdu: Mapping[str, Any], wanted: request.VduRequest) -> int:
+    """Return a VDU's number of vCPUs, 1 if unknown."""
     if wanted.size and isinstance(wanted.size.vcpus, int):
         return wanted.size.vcpus
     given = locations.at(vdu, _VCPUS)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command controlplane is kube-apiserver, kube-scheduler and, of kube-controller-manager,
-// the controller of ResourceClaims in one program, for tests.
+// the controllers of ResourceClaims, Deployments and garbage in one program, for tests.
 //
 // "go install" refuses k8s.io/kubernetes because of the replace lines in its go.mod, so
 // this module repeats them. One program takes half the time to link and half the space.
@@ -21,14 +21,14 @@ import (
 )
 
 var servers = map[string]func() *cobra.Command{
-	"apiserver": apiserver.NewAPIServerCommand,
-	"scheduler": func() *cobra.Command { return scheduler.NewSchedulerCommand() },
-	"claims":    newClaimsCommand,
+	"apiserver":   apiserver.NewAPIServerCommand,
+	"scheduler":   func() *cobra.Command { return scheduler.NewSchedulerCommand() },
+	"controllers": newControllersCommand,
 }
 
 func main() {
 	if len(os.Args) < 2 || servers[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "controlplane: say apiserver, scheduler or claims, then its flags.")
+		fmt.Fprintln(os.Stderr, "controlplane: say apiserver, scheduler or controllers, then its flags.")
 		os.Exit(2)
 	}
 	command := servers[os.Args[1]]()

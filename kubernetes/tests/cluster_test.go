@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tests runs the driver against a real kube-apiserver, kube-scheduler and
-// controller of claims, with etcd. The kubelet, the container runtime and the kernel's
+// controllers, with etcd. The kubelet, the container runtime and the kernel's
 // control groups are fakes: fakeNode, a directory, and NRI's own library for runtimes. They
 // are real in worker, a virtual machine.
 package tests
@@ -110,7 +110,7 @@ func startCluster(servers *processes) error {
 		"--pod-max-in-unschedulable-pods-duration=5s"); err != nil {
 		return err
 	}
-	if err := servers.start("claims", controlplane, "claims", "--kubeconfig", path("admin.conf")); err != nil {
+	if err := servers.start("controllers", controlplane, "controllers", "--kubeconfig", path("admin.conf")); err != nil {
 		return err
 	}
 	return install()

@@ -132,6 +132,8 @@ func (k *fakeKubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	k.cpus[pod.Name], k.times[pod.Name] = cpus, took
 	k.mutex.Unlock()
 	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = append(pod.Status.Conditions,
+		corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()})
 	_, err = cluster.client.CoreV1().Pods(namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 	return err
 }

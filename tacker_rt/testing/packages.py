@@ -2,6 +2,7 @@
 """VNF packages: the shipped examples, each time as a new VNFD."""
 
 from collections.abc import Mapping
+import hashlib
 import importlib.metadata
 import pathlib
 import re
@@ -12,6 +13,7 @@ EXAMPLES = pathlib.Path(__file__).parents[2] / 'tosca' / 'packages'
 # ETSI's own types, which Tacker ships with its tests.
 ETSI_TYPES = ('etsi_nfv_sol001_common_types.yaml',
               'etsi_nfv_sol001_vnfd_types.yaml')
+ARTIFACT = re.compile(r'(Name: (\S+)\n(?:.+\n)*?Hash: )[0-9a-f]*')
 UUID = re.compile(r'\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b')
 
 
@@ -37,11 +39,20 @@ def build(example: str, target: pathlib.Path,
                    for name, text in content.items()}
     for name in ETSI_TYPES:
         content[f'Definitions/{name}'] = of_tacker(name).read_text()
+    content.update((name, text) for name, text in (files or {}).items() if text is not None)
+    content['TOSCA-Metadata/TOSCA.meta'] = _hashed(content)
     with zipfile.ZipFile(target, 'w') as package:
-        for name, text in {**content, **(files or {})}.items():
-            if text is not None:
+        for name, text in content.items():
+            if (files or {}).get(name, text) is not None:
                 package.writestr(name, text)
     return vnfd_id
+
+
+def _hashed(content: Mapping[str, str]) -> str:
+    """Return TOSCA.meta with the hashes that its artifacts have now."""
+    return ARTIFACT.sub(
+        lambda match: match[1] + hashlib.sha256(content[match[2]].encode()).hexdigest(),
+        content['TOSCA-Metadata/TOSCA.meta'])
 
 
 def vnfd_id(example: str) -> str:

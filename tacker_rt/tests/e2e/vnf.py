@@ -66,15 +66,19 @@ class Operator:
     def create(self, vnfd: str) -> 'Vnf':
         """Create a VNF that is not instantiated yet."""
         created = json.loads(self.command(f'vnflcm create {vnfd} -f json'))
-        self._vnfs.append(Vnf(self, created['ID']))
+        self._vnfs.append(self.vnf(created['ID']))
         return self._vnfs[-1]
+
+    def vnf(self, ident: str) -> 'Vnf':
+        """Return a VNF of the kind that this operator runs."""
+        return Vnf(self, ident)
 
     def adopt(self) -> tuple[str | None, 'Vnf | None']:
         """Take over the package and the VNF that others made, if they are."""
         self._packages = [
             each['id'] for each in self.ask('/vnfpkgm/v1/vnf_packages')]
         self._vnfs = [
-            Vnf(self, each['id'])
+            self.vnf(each['id'])
             for each in self.ask(f'/vnflcm/v{self.version}/vnf_instances')]
         return (next(iter(self._packages), None),
                 next(iter(self._vnfs), None))
@@ -112,6 +116,10 @@ class Operator:
         path.write_text(json.dumps(body))
         return path
 
+    def place(self) -> dict[str, Any]:
+        """Return where a VNF is instantiated, as the request says it."""
+        return {'extVirtualLinks': self.links()}
+
     def links(self) -> list[dict[str, Any]]:
         """Return what connects a VNF with the outside, in API version 2."""
         if self.version == '1':
@@ -132,6 +140,7 @@ class Operator:
             self._client.run('vnf package update '
                              f'--operational-state DISABLED {package}')
             self._client.run(f'vnf package delete {package}')
+        self._vnfs, self._packages = [], []
 
     def _is_onboarded(self, package: str) -> bool:
         shown = self.ask(f'/vnfpkgm/v1/vnf_packages/{package}')
@@ -157,7 +166,7 @@ class Vnf:
         self.additional = additional
         path = self._operator.file({
             'flavourId': 'simple', 'additionalParams': additional,
-            'extVirtualLinks': self._operator.links()})
+            **self._operator.place()})
         self._operator.command(f'vnflcm instantiate {self.id} {path}')
         self.settled()
 

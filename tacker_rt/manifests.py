@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the Kubernetes manifests of a package reserve what its descriptor says.
+
+As Tacker does, a VDU is found in the manifests by its property ``name``: it is that of a
+Deployment, StatefulSet, DaemonSet, ReplicaSet or Pod.
+"""
+
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import dataclasses
+from typing import Any
+
+from nova_rt import criticality
+from nova_rt import reservation
+from tacker_rt import claims
+from tacker_rt import document
+from tacker_rt import locations
+from tacker_rt import problems
+from tacker_rt import reader
+from tacker_rt import request
+from tacker_rt import validation
+from tacker_rt import workloads
+
+_NAME = ('properties', 'name')
+_TRANSLATE = '"tacker-rt claims" writes it'
+
+# Those with a reservation, by their names; the claim is None if the template is wrong.
+Templates = dict[str, tuple[document.Document, claims.Claim | None]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Vdu:
+    """A VDU, and the name of its workload.
+
+    :ivar wanted: what it asks for
+    :ivar vcpus: its number of vCPUs
+    """
+
+    source: document.Document
+    node: str
+    workload: str
+    wanted: request.VduRequest
+    vcpus: int
+
+    @property
+    def shown(self) -> str:
+        """The VDU as a sentence names it."""
+        return f'VDU {self.node} of {self.source.file}'
+
+    @property
+    def path(self) -> problems.Path:
+        """Where the VDU is in its descriptor."""
+        return (validation.TOPOLOGY, validation.TEMPLATES, self.node)
+
+    def report(self, sentence: str) -> document.Report:
+        """Return a problem with the VDU itself."""
+        return document.Report(self.source.file, self.source.line(self.path),
+                               f'VDU {self.node}: {sentence}')
+
+    def reservation(self) -> reservation.Reservation:
+        """Return what a container of the VDU reserves.
+
+        :raises nova_rt.reservation.InvalidReservationError: if a manifest cannot say it
+        """
+        for name, value in self.wanted.hints.items():
+            if name == criticality.NAME:
+                raise reservation.InvalidReservationError(
+                    f'{name} is for servers, and no manifest can say it: leave it out.')
+            if not isinstance(value, int):
+                raise reservation.InvalidReservationError(
+                    f'{name} is an input, which a manifest does not have: give the number.')
+        runtime_us, period_us = self.wanted.runtime_us, self.wanted.period_us
+        if not (isinstance(runtime_us, int) and isinstance(period_us, int)):
+            raise reservation.InvalidReservationError(
+                f'A container has no flavor: give both {" and ".join(reservation.HINTS)}.')
+        return reservation.Reservation(runtime_us, period_us, self.vcpus)
+
+
+def vdus(source: document.Document) -> list[Vdu]:
+    """Return the VDUs of a descriptor, none if it has any problem."""
+    wanted, wrong = validation.validate(source.content)
+    if wrong:
+        return []
+    nodes = locations.at(source.content, (validation.TOPOLOGY, validation.TEMPLATES)) or {}
+    return [Vdu(source, node, str(name), asked, reader.vcpus(nodes[node], asked))
+            for node, asked in wanted.items()
+            if (name := locations.at(nodes[node], _NAME)) or asked.hints]
+
+
+def validate(descriptors: Iterable[document.Document],
+             objects: Sequence[document.Document]) -> Iterator[document.Report]:
+    """Yield where manifests contradict descriptors, or are wrong in themselves.
+
+    Nothing if no object makes pods: then the package is not of containers.
+
+    :param objects: the objects in the manifests
+    """
+    if not any(workloads.is_workload(each.content) for each in objects):
+        return
+    known: Templates = {}
+    for each in (each for each in objects if is_template(each.content)):
+        claim, wrong = claims.read(each.content)
+        if claim or wrong:
+            known[workloads.name_of(each.content)] = (each, claim)
+        yield from (_report(each, problem.sentence, problem.path) for problem in wrong)
+    present = {workloads.name_of(each.content) for each in objects if is_template(each.content)}
+    for vdu in (vdu for source in descriptors for vdu in vdus(source)):
+        made = [each for each in objects if workloads.is_workload(each.content)
+                and workloads.name_of(each.content) == vdu.workload]
+        if vdu.wanted.hints and not made:
+            yield vdu.report(f'The manifests have no {", ".join(workloads.KINDS[:-1])} or '
+                             f'{workloads.KINDS[-1]} named {vdu.workload}.')
+        for each in made:
+            yield from _compare(vdu, each, known, present)
+
+
+def is_template(content: Any) -> bool:
+    """Return whether an object is a ResourceClaimTemplate."""
+    return isinstance(content, dict) and content.get('kind') == claims.KIND
+
+
+def _report(source: document.Document, sentence: str,
+            path: problems.Path = ()) -> document.Report:
+    """Return a problem with an object of a manifest."""
+    shown = f'{source.content["kind"]} {workloads.name_of(source.content)}'
+    line = source.line(path or ('metadata', 'name'))
+    return document.Report(source.file, line, f'{shown}: {sentence}')
+
+
+def _compare(vdu: Vdu, workload: document.Document, known: Templates,
+             present: Collection[str]) -> Iterator[document.Report]:
+    """Yield where the pods of a workload differ from their VDU.
+
+    :param present: the names of all templates, also of other drivers' claims
+    """
+    pod = locations.at(workload.content, workloads.pod_path(workload.content))
+    named = workloads.templates(pod)
+    ours = {name: known[template] for name, template in named.items() if template in known}
+    if not vdu.wanted.hints:
+        if ours:
+            yield _report(workload, f'Its pods have a reservation, but {vdu.shown} has none: '
+                          'write it under virtual_cpu as vdu_cpu_requirements.')
+        return
+    try:
+        wanted = vdu.reservation()
+    except reservation.InvalidReservationError as exc:
+        yield vdu.report(str(exc))
+        return
+    lost = [template for template in named.values() if template not in present]
+    if lost and not ours:
+        yield _report(workload, f'Its pods need the {claims.KIND} {lost[0]}, which no manifest '
+                      f'of the package has: add it; {_TRANSLATE}.')
+    elif len(ours) == 1:
+        (name, (template, claim)), = ours.items()
+        # A template that is wrong in itself has been reported.
+        if claim:
+            yield from _differences(vdu, wanted, template, claim)
+        yield from _container(workload, pod, name)
+    else:
+        yield _report(workload, f'Its pods have {len(ours)} claims with a reservation, but '
+                      f'{vdu.shown} has one reservation: give them one claim; {_TRANSLATE}.')
+
+
+def _container(workload: document.Document, pod: Any, claim: str) -> Iterator[document.Report]:
+    """Yield why the claim of a pod would not be that of one container, or not in force."""
+    users = workloads.users(pod, claim)
+    if len(users) != 1:
+        yield _report(workload, f'{len(users)} containers have the claim {claim}, which is for '
+                      'one: name it in resources.claims of one container.')
+    if not workloads.is_guarded(pod):
+        yield _report(workload, 'Where the driver does not run, its containers would be '
+                      'created and ended again and again: to have them wait, give its pods the '
+                      f'annotation {workloads.ANNOTATION}: "[{workloads.PLUGIN}]".')
+
+
+def _differences(vdu: Vdu, wanted: reservation.Reservation, template: document.Document,
+                 claim: claims.Claim) -> Iterator[document.Report]:
+    """Yield each number of a template that is not the VDU's."""
+    count, parameters = claims.paths(template.content)
+    given = claim.reserved
+    pairs = [(reservation.RUNTIME, (*parameters, reservation.RUNTIME), given.runtime_us,
+              wanted.runtime_us),
+             (reservation.PERIOD, (*parameters, reservation.PERIOD), given.period_us,
+              wanted.period_us)]
+    if not claim.every:
+        pairs.append(('The number of vCPUs (count)', count, given.vcpus, wanted.vcpus))
+    for name, path, here, expected in pairs:
+        if here != expected:
+            yield _report(template, f'{name} is {here} here and {expected} in {vdu.shown}: '
+                          'make them the same.', path)
