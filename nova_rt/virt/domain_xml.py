@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 from lxml import etree
 
+from nova_rt import criticality
+from nova_rt import elastic
 from nova_rt import errors
 from nova_rt import ledger
 from nova_rt import reservation
@@ -190,13 +192,25 @@ def _holding_of(element: etree._Element) -> ledger.Holding:
     return ledger.Holding(
         reservation.Reservation(int(element.get('runtime_us', '')),
                                 int(element.get('period_us', '')), len(pcpus)),
-        pcpus)
+        pcpus, _terms_of(element))
+
+
+def _terms_of(element: etree._Element) -> elastic.Terms:
+    letter, least_us = element.get('criticality'), element.get('min_runtime_us')
+    return elastic.Terms(
+        None if letter is None else criticality.parse('criticality', letter),
+        None if least_us is None else int(least_us))
 
 
 def _attributes(holding: ledger.Holding) -> dict[str, str]:
+    said, terms = {}, holding.terms
+    if terms.criticality is not None:
+        said['criticality'] = terms.criticality.name
+    if terms.min_runtime_us is not None:
+        said['min_runtime_us'] = str(terms.min_runtime_us)
     return {'runtime_us': str(holding.reservation.runtime_us),
             'period_us': str(holding.reservation.period_us),
-            'pcpus': ledger.to_mask(holding.pcpus)}
+            'pcpus': ledger.to_mask(holding.pcpus), **said}
 
 
 def _child(parent: etree._Element, tag: str) -> etree._Element:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
-import errno
 
 from oslo_log import log as logging
 
@@ -19,6 +18,8 @@ from nova_rt.virt import confinement
 from nova_rt.virt import container_groups
 from nova_rt.virt import lending
 from nova_rt.virt import loans
+from nova_rt.virt import shrinking
+from nova_rt.virt import shrinks
 from nova_rt.virt import user_namespaces
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import errors as cgroup_errors
@@ -74,11 +75,15 @@ class Host(abc.ABC):
     def can_move(self) -> bool:
         """Return whether the kernel lets :meth:`move` work."""
 
-    def lend(self, number: int, most: int, until_s: float) -> Mapping[int, int]:
+    def lend(self, number: int, most: int, until_s: float,
+             shrink: bool = False) -> Mapping[int, int]:
         """Let a server have what is free on its pCPUs, until it is needed or given back.
+
+        One that is shrunk has its own reservation again instead.
 
         :param most: bandwidth in addition to its own on each pCPU, in fixed point
         :param until_s: when :meth:`reconcile` ends it, by CLOCK_MONOTONIC
+        :param shrink: whether less critical elastic servers are shrunk if that is too little
         :returns: by pCPU, the bandwidth that is lent; empty if there is nothing to lend
         :raises NovaRTError, OSError: if it cannot be lent
         """
@@ -90,6 +95,10 @@ class Host(abc.ABC):
         :raises NovaRTError, OSError: if that is not possible now
         """
         return False
+
+    def shrunk(self) -> Mapping[int, shrinks.Shrink]:
+        """Return what servers have given up to others, by libvirt's id of each."""
+        return {}
 
     @abc.abstractmethod
     def try_out(self, holding: ledger.Holding) -> None:
@@ -186,16 +195,17 @@ class ReservationHost(Host):
         :raises UnavailableError: if this host offers no reservations
         """
         groups, lent, confined, group = self._running(pid)
-        wanted = self._budget(holding)
+        resident = self._resident(pid, holding)
         with lent.turn():
             lent.give_back(group)
-            if not groups.holds(group, wanted):
+            if not groups.holds(group, resident.own):
                 groups.own(group)
-                self._admit(groups, lent, group, wanted)
+                lent.admit(group, resident.own, self._lower_tops)
                 LOG.info('Applied %d µs every %d µs on pCPUs %s to /%s',
                          holding.reservation.runtime_us,
                          holding.reservation.period_us,
                          sorted(holding.pcpus), group)
+            lent.gave(group, resident)
         confined.follow(group, frozenset(holding.pcpus))
 
     def move(self, pid: int, holding: ledger.Holding) -> None:
@@ -209,34 +219,41 @@ class ReservationHost(Host):
             raise UnavailableError(
                 'Reservations occupy every pCPU of this host: no server can be moved.')
         groups, lent, confined, group = self._running(pid)
+        resident = self._resident(pid, holding)
         with lent.turn():
             lent.give_back(group)
-            before, after = groups.held(group), self._budget(holding)
+            lent.make_whole(group)
+            before, after = groups.held(group), resident.own
             if before.period_us != after.period_us or not any(before.runtimes_us):
                 # It has not its reservation yet: it may have rebooted itself just now.
                 self.apply(pid, holding)
                 return
-            self._admit(groups, lent, group, budget.together(before, after))
-        confined.move(group, _pcpus(before), frozenset(holding.pcpus))
+            lent.admit(group, budget.together(before, after), self._lower_tops)
+        confined.move(group, before.pcpus, frozenset(holding.pcpus))
         with lent.turn():
             # Something may have been lent meanwhile, on both pCPUs.
             lent.give_back(group)
             groups.apply(group, after)
+            lent.gave(group, resident)
         LOG.info('Moved /%s to pCPUs %s', group, sorted(holding.pcpus))
 
     def can_move(self) -> bool:
         """See base class; not where a reservation occupies every pCPU."""
         return self.empty.occupancy is shares.Occupancy.CHOSEN
 
-    def lend(self, pid: int, most: int, until_s: float) -> Mapping[int, int]:
+    def lend(self, pid: int, most: int, until_s: float,
+             shrink: bool = False) -> Mapping[int, int]:
         """See base class; of what no running container has, within the cap."""
         _, lent, _, group = self._running(pid)
-        return lent.lend(group, self._existing_tops(), most, until_s)
+        return lent.lend(group, self._existing_tops(), most, until_s, shrink)
 
     def give_back(self, pid: int) -> bool:
         """See base class."""
         _, lent, _, group = self._running(pid)
         return lent.give_back(group)
+
+    def shrunk(self) -> Mapping[int, shrinks.Shrink]:
+        return self._lending.shrunk() if self._lending else {}
 
     def _running(self, pid: int) -> tuple[
             hierarchy.Hierarchy, lending.Lending, confinement.Confinement, str]:
@@ -270,23 +287,6 @@ class ReservationHost(Host):
             user_namespaces.permit_realtime(
                 number, groups.processes(group), priority, groups.proc)
 
-    def _admit(self, groups: hierarchy.Hierarchy, lent: lending.Lending, group: str,
-               wanted: budget.Budget) -> None:
-        """Apply a budget; if there is no room, again once what ended is taken back.
-
-        What others have of it on loan is called in first. The kernel counts a removed
-        group for a moment. When the groups above can be lowered, it no longer does.
-        """
-        lent.call_in(wanted)
-        try:
-            groups.apply(group, wanted)
-        except cgroup_errors.KernelRefusalError as exc:
-            if exc.errno != errno.EINVAL:
-                raise
-            self.take_back_all()
-            lent.call_in(wanted)
-            groups.apply(group, wanted)
-
     def group_of(self, pid: int) -> str | None:
         """Return a container's group, to take back its budget when it has ended.
 
@@ -297,23 +297,30 @@ class ReservationHost(Host):
         return container_groups.group_of(self._dialect.tree, pid, self._tops)
 
     def take_back(self, group: str) -> None:
-        """Take back what the groups above an ended container still hold."""
-        if self._hierarchy is not None:
+        """Take back what the groups above an ended container still hold.
+
+        Who was shrunk for it has its reservation again.
+        """
+        if self._hierarchy and self._lending:
             self._hierarchy.take_back(group)
+            self._lending.settle()
 
     def take_back_all(self) -> None:
         """Take back what no running container needs, on the whole host."""
-        for group in self._existing_tops():
-            self.take_back(f'{group}/ended')
+        self._lower_tops()
+        if self._lending is not None:
+            self._lending.settle()
+
+    def _lower_tops(self) -> None:
+        if self._hierarchy is not None:
+            for group in self._existing_tops():
+                self._hierarchy.take_back(f'{group}/ended')
 
     def reconcile(self, running: Iterable[tuple[int, ledger.Holding]]) -> None:
-        """Make the kernel hold what the running containers hold, no more.
-
-        :param running: process and holding of each; one that cannot be
-            applied is logged, the others are not affected
-        """
+        """See base class; with the process of each container."""
         if self._lending is None:
             return
+        self._lending.settle()
         for pid, holding in running:
             try:
                 if not self._keeps_loan(pid, holding):
@@ -330,7 +337,7 @@ class ReservationHost(Host):
     def _keeps_loan(self, pid: int, holding: ledger.Holding) -> bool:
         """Return whether a container has its reservation and a loan, confined as it is."""
         _, lent, confined, group = self._running(pid)
-        keeps = lent.keeps(group, self._budget(holding))
+        keeps = lent.keeps(group, self._resident(pid, holding))
         if keeps:
             confined.follow(group, frozenset(holding.pcpus))
         return keeps
@@ -382,12 +389,9 @@ class ReservationHost(Host):
                 LOG.debug('What server %s has got is not known: %s', server, exc)
         return got
 
-    def _budget(self, holding: ledger.Holding) -> budget.Budget:
+    def _resident(self, pid: int, holding: ledger.Holding) -> shrinking.Resident:
         count = len(self.empty.capacity)
-        if self.empty.occupancy is shares.Occupancy.EVERY:
-            return budget.on_every(holding.reservation, count)
-        return budget.on_chosen(holding.reservation, holding.pcpus, count)
-
-
-def _pcpus(held: budget.Budget) -> frozenset[int]:
-    return frozenset(pcpu for pcpu, runtime_us in enumerate(held.runtimes_us) if runtime_us)
+        own = budget.on_every(holding.reservation, count)
+        if self.empty.occupancy is shares.Occupancy.CHOSEN:
+            own = budget.on_chosen(holding.reservation, holding.pcpus, count)
+        return shrinking.Resident(pid, own, holding.terms)

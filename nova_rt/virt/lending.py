@@ -1,20 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lends containers what nobody claims, and calls it in where somebody does."""
+"""Lends containers what nobody claims, and calls it in where somebody does.
+
+What is free may not be enough for a critical container. Less critical ones that are elastic
+are then shrunk first (:mod:`nova_rt.virt.giving_way`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
 import dataclasses
+import errno
 import threading
 import time
 
 from oslo_log import log as logging
 
 from nova_rt import shares
+from nova_rt.virt import giving_way
 from nova_rt.virt import loans
+from nova_rt.virt import shrinking
+from nova_rt.virt import shrinks
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup import hierarchy
@@ -36,6 +46,7 @@ class Lending:
         self._groups = groups
         self._empty = empty
         self._book = book
+        self._shrunk = giving_way.GivingWay(groups, shrinks.Shrinks(book.folder))
         self._lock = threading.RLock()
         self._depth = 0
 
@@ -54,49 +65,153 @@ class Lending:
             finally:
                 self._depth -= 1
 
-    def lend(self, group: str, tops: Sequence[str], most: int,
-             until_s: float) -> Mapping[int, int]:
+    def lend(self, group: str, tops: Sequence[str], most: int, until_s: float,
+             shrink: bool = False) -> Mapping[int, int]:
         """Let a container have what is free on its pCPUs; see :meth:`Host.lend`.
 
+        One that was shrunk itself has all of its reservation again, and no more.
+
         :param tops: the groups that containers are put below
+        :param shrink: whether less critical ones are shrunk for it
         :raises CgroupError: if the kernel refuses; all is then as before
         :raises OSError: if it cannot be written down
         """
         self._book.make_folder()
         with self.turn():
-            before = self._made(group)
-            own = self._groups.held(group) if before is None else before.own
-            loan = loans.Loan(group, own, budget.extended(
-                own, self._lendable(group, own, tops, most)), until_s)
-            if loan.whole == own:
-                self.give_back(group)
+            if self.make_whole(group):
+                self._shrunk.spare(group, until_s)
                 return {}
-            # A service that is killed in between leaves a loan that was never made.
-            self._book.note(loan)
-            try:
-                self._groups.apply(group, loan.whole)
-            except errors.CgroupError:
-                if before is None:
-                    self.forget(group)
-                else:
-                    self._book.note(before)
-                raise
-        return {pcpu: lent for pcpu, lent in enumerate(loan.lent) if lent}
+            loan = self._lend_free(group, tops, most, until_s)
+            if shrink:
+                loan = self._lend_more(group, tops, most, until_s) or loan
+        return {pcpu: lent for pcpu, lent in enumerate(loan.lent) if lent} if loan else {}
+
+    def _lend_free(self, group: str, tops: Sequence[str], most: int,
+                   until_s: float) -> loans.Loan | None:
+        """Lend what is free; return the loan, None if there is nothing to lend."""
+        before = self._made(group)
+        own = self._groups.held(group) if before is None else before.own
+        whole = budget.extended(own, self._lendable(group, own, tops, most))
+        if before is not None:
+            # What it has, nobody else needs.
+            whole = budget.together(whole, before.whole)
+        loan = loans.Loan(group, own, whole, until_s)
+        if loan.whole == own:
+            return None
+        # A service that is killed in between leaves a loan that was never made.
+        self._book.note(loan)
+        try:
+            self._groups.apply(group, loan.whole)
+        except errors.CgroupError:
+            if before is None:
+                self.forget(group)
+            else:
+                self._book.note(before)
+            raise
+        return loan
+
+    def _lend_more(self, group: str, tops: Sequence[str], most: int,
+                   until_s: float) -> loans.Loan | None:
+        """Lend what less critical containers have on loan or can give up, as far as needed.
+
+        :returns: the loan, None if there is nothing more
+        """
+        lacks = self._lacking(group, most)
+        lesser = self._shrunk.lesser(group)
+        if lesser is None or not any(lacks):
+            return None
+        loan = None
+        try:
+            if self._call_in_of(lesser, lacks):
+                loan = self._lend_free(group, tops, most, until_s)
+                lacks = self._lacking(group, most)
+            if self._shrunk.begin(group, lacks, self._empty.occupancy):
+                loan = self._lend_free(group, tops, most, until_s)
+                self._shrunk.drawn(group)
+        except (errors.CgroupError, OSError) as exc:
+            LOG.warning('/%s is lent no more than what is free: %s', group, exc)
+            self._shrunk.undo(group)
+        return loan
+
+    def _lacking(self, group: str, most: int) -> list[int]:
+        """Return by pCPU how much less a container has on loan than it may have."""
+        loan = self._made(group)
+        own = self._groups.held(group) if loan is None else loan.own
+        has = own if loan is None else loan.whole
+        whole = budget.extended(own, [
+            min(most, capacity - held) if held and capacity else 0
+            for capacity, held in zip(self._empty.capacity, own.bandwidths, strict=True)])
+        return [max(0, want - have) for want, have in zip(
+            whole.bandwidths, has.bandwidths, strict=True)]
+
+    def _call_in_of(self, lesser: Collection[str], lacks: Sequence[int]) -> bool:
+        """Take back what some containers have on loan where it is lacking; whether any had."""
+        called_in = [
+            loan.group for loan in list(self._book)
+            if loan.group in lesser and loan.returned_s is None
+            and any(lack and lent for lack, lent in zip(lacks, loan.lent, strict=True))
+            and self._try_to_take_back(loan.group)]
+        time.sleep(max((self._cooling_s(group) for group in called_in), default=0.0))
+        self._end(called_in)
+        return bool(called_in)
 
     def give_back(self, group: str) -> bool:
         """Take back what a container has on loan; return whether it had anything.
 
+        Who was shrunk for it then has its reservation again.
+
         :raises CgroupError: if the kernel refuses, as it may while it counts what has ended
         """
         with self.turn():
-            noted, loan = self._book.of(group), self._made(group)
-            if loan is not None:
-                self._groups.apply(group, loan.own)
+            had = self._take_back(group)
+            self._end([group])
+            return had
+
+    def _take_back(self, group: str) -> bool:
+        """Take back a loan, and leave those who were shrunk for it as they are."""
+        loan = self._book.of(group)
+        if loan is None or loan.returned_s is not None:
+            return False
+        held = self._groups.held(group)
+        # What was cut off may have left it with an earlier loan. A reservation is given only
+        # when the loan has been returned.
+        made = held == loan.whole or (
+            held != loan.own and held.period_us == loan.own.period_us
+            and all(has >= own for has, own in zip(
+                held.runtimes_us, loan.own.runtimes_us, strict=True)))
+        if made:
+            self._groups.apply(group, loan.own)
+        self._book.note(dataclasses.replace(loan, returned_s=time.monotonic()))
+        return made
+
+    def _try_to_take_back(self, group: str) -> bool:
+        """Take back a loan; return whether nobody has it any more."""
+        try:
+            if self._take_back(group):
+                LOG.info('Called in what /%s had on loan', group)
+        except errors.MissingControlFileError:
+            # It has ended, and may have used it in its last period.
+            loan = self._book.of(group)
+            if loan is not None and loan.returned_s is None:
                 self._book.note(dataclasses.replace(loan, returned_s=time.monotonic()))
-            elif noted is not None and noted.returned_s is None:
-                # It was never made, or its server was given another budget.
-                self.forget(group)
-            return loan is not None
+        except errors.CgroupError as exc:
+            LOG.warning('What /%s has on loan could not be called in: %s', group, exc)
+            return False
+        return True
+
+    def _end(self, borrowers: Collection[str], besides: str | None = None) -> None:
+        """Give those their reservation again who were shrunk for loans that are returned.
+
+        :param besides: a container that is given a budget otherwise
+        """
+        for borrower in borrowers:
+            if self._shrunk.victims(borrower, besides):
+                time.sleep(self._cooling_s(borrower))
+                self._shrunk.end(borrower, besides)
+
+    def _cooling_s(self, group: str) -> float:
+        loan = self._book.of(group)
+        return 0.0 if loan is None else loan.cooling_s
 
     def _made(self, group: str) -> loans.Loan | None:
         """Return the loan that a container has, None if it has none."""
@@ -109,9 +224,14 @@ class Lending:
                   most: int) -> list[int]:
         """Return by pCPU what a container may have beyond its own."""
         taken = self._groups.held_below(tops, besides=group)
+        lent_by = {}
         for loan in self._book:
+            if loan.returned_s is None or loan.cooling_s:
+                lent_by[loan.group] = loan.lent
             if loan.cooling_s:
                 taken = [t + lent for t, lent in zip(taken, loan.lent, strict=True)]
+        taken = [t + kept for t, kept in zip(
+            taken, self._shrunk.kept_from(group, lent_by, len(taken)), strict=True)]
         free = [min(most, capacity - held - has) if has and capacity else 0
                 for capacity, held, has in zip(
                     self._empty.capacity, taken, own.bandwidths, strict=True)]
@@ -121,36 +241,101 @@ class Lending:
             return [least] * len(free)
         return free
 
-    def call_in(self, wanted: budget.Budget) -> None:
+    def call_in(self, wanted: budget.Budget, besides: str | None = None) -> None:
         """Take back what is lent on the pCPUs of a budget that is to be given, for good.
 
         What cannot be taken back now is logged, and left to the kernel to decide about.
+
+        :param besides: the container that it is given to
         """
-        cooling_s = 0.0
+        cooling_s, called_in = 0.0, []
         for loan in list(self._book):
             if not any(need and lent for need, lent in zip(
                     wanted.runtimes_us, loan.lent, strict=True)):
                 continue
-            try:
-                if self.give_back(loan.group):
-                    LOG.info('Called in what /%s had on loan', loan.group)
-            except errors.MissingControlFileError:
-                continue
-            except errors.CgroupError as exc:
-                LOG.warning('What /%s has on loan could not be called in: %s', loan.group, exc)
-            returned = self._book.of(loan.group)
-            if returned is not None:
-                cooling_s = max(cooling_s, returned.cooling_s)
+            if self._try_to_take_back(loan.group):
+                called_in.append(loan.group)
+            cooling_s = max(cooling_s, self._cooling_s(loan.group))
         time.sleep(cooling_s)
+        self._end(called_in, besides)
+
+    def admit(self, group: str, wanted: budget.Budget, take_back: Callable[[], None]) -> None:
+        """Apply a budget; if there is no room, again once what ended is taken back.
+
+        What others have of it on loan is called in first. The kernel counts a removed
+        group for a moment. When the groups above can be lowered, it no longer does.
+
+        :param take_back: lowers them
+        :raises CgroupError: if the kernel does not admit it
+        """
+        self.call_in(wanted, besides=group)
+        try:
+            self._groups.apply(group, wanted)
+        except errors.KernelRefusalError as exc:
+            if exc.errno != errno.EINVAL:
+                raise
+            take_back()
+            self.call_in(wanted, besides=group)
+            self._groups.apply(group, wanted)
 
     def forget(self, group: str) -> None:
         """Forget the loan of a container that has another budget now, or none."""
         self._book.forget(group)
 
-    def keeps(self, group: str, own: budget.Budget) -> bool:
-        """Return whether a container has a loan that has not ended, and no more."""
-        loan = self._made(group)
-        return loan is not None and not loan.has_ended and loan.own == own
+    def gave(self, group: str, resident: shrinking.Resident) -> None:
+        """Remember a container that was given all of its reservation."""
+        self._shrunk.gave(group, resident)
+
+    def keeps(self, group: str, resident: shrinking.Resident) -> bool:
+        """Return whether a container has a loan that has not ended, and no more.
+
+        Or whether it is shrunk for one, as it may be.
+        """
+        with self.turn():
+            loan = self._made(group)
+            keeps = (not loan.has_ended and loan.own == resident.own if loan is not None else
+                     self._shrunk.keeps(group, resident, self._backs))
+            if keeps:
+                self._shrunk.know(group, resident)
+            return keeps
+
+    def _backs(self, shrink: shrinks.Shrink) -> bool:
+        """Return whether somebody has what was given up, and may have it."""
+        try:
+            loan = self._made(shrink.borrower) if shrink.drawn else None
+        except errors.MissingControlFileError:
+            return False
+        return loan is not None and not loan.has_ended
+
+    def make_whole(self, group: str) -> bool:
+        """Give a container its reservation again if it is shrunk; return whether it was.
+
+        :raises CgroupError: if the kernel refuses
+        """
+        with self.turn():
+            shrink = self._shrunk.of(group)
+            if shrink is None:
+                return False
+            if self._try_to_take_back(shrink.borrower):
+                self._end([shrink.borrower])
+            if self._shrunk.of(group) is not None:
+                self.call_in(shrink.own, besides=group)
+                self._groups.apply(group, shrink.own)
+                self._shrunk.forget(group)
+            return True
+
+    def settle(self) -> None:
+        """Give those their reservation again who are shrunk for no loan any more."""
+        with self.turn():
+            borrowers = {shrink.borrower for shrink in self._shrunk.all()
+                         if not self._backs(shrink)}
+            self._end([borrower for borrower in sorted(borrowers)
+                       if self._try_to_take_back(borrower)])
+
+    def shrunk(self) -> Mapping[int, shrinks.Shrink]:
+        """Return who is shrunk, by libvirt's id."""
+        with self.turn():
+            return self._shrunk.by_number()
 
     def forget_ended(self) -> None:
         """Forget the loans of containers that have ended, and what was given back."""
@@ -159,10 +344,14 @@ class Lending:
                 given_back = loan.returned_s is not None and not loan.cooling_s
                 if given_back or not self._groups.exists(loan.group):
                     self.forget(loan.group)
+            self._shrunk.forget_ended()
 
     def without_loan(self, group: str | None, held: Sequence[int]) -> Sequence[int]:
-        """Return what a container holds but for a loan, by pCPU."""
+        """Return what a container holds but for a loan, or for what it gave up, by pCPU."""
         loan = self._book.of(group) if group else None
-        if loan is None or loan.has_ended or tuple(held) != loan.whole.bandwidths:
-            return held
-        return loan.own.bandwidths
+        if loan is not None and not loan.has_ended and tuple(held) == loan.whole.bandwidths:
+            return loan.own.bandwidths
+        shrink = self._shrunk.of(group) if group else None
+        if shrink is not None and self._backs(shrink):
+            return shrink.own.bandwidths
+        return held

@@ -77,6 +77,11 @@ class Loans:
     def __init__(self, folder: pathlib.Path | None = None) -> None:
         self._folder = FOLDER if folder is None else folder
 
+    @property
+    def folder(self) -> pathlib.Path:
+        """Where they are written down."""
+        return self._folder
+
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
         """Keep other processes from lending and calling in meanwhile.
@@ -132,7 +137,7 @@ class Loans:
         try:
             told = json.loads(path.read_text())
             returned_s = told['returned_s']
-            return Loan(told['group'], _budget(told['own']), _budget(told['whole']),
+            return Loan(told['group'], budget_in(told['own']), budget_in(told['whole']),
                         float(told['until_s']),
                         None if returned_s is None else float(returned_s))
         except FileNotFoundError:
@@ -143,7 +148,7 @@ class Loans:
             return None
 
 
-def _budget(told: dict[str, object]) -> budget.Budget:
+def budget_in(told: dict[str, object]) -> budget.Budget:
     """Return a budget that was written down.
 
     :raises TypeError, LookupError: if it is none

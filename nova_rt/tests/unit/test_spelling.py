@@ -7,7 +7,7 @@ import pytest
 from nova_rt import reservation
 from nova_rt import spelling
 
-RUNTIME, PERIOD, POLICY, PRIORITY, CRITICALITY = spelling.EXTRA_SPECS
+RUNTIME, PERIOD, POLICY, PRIORITY, CRITICALITY, MINIMUM = spelling.EXTRA_SPECS
 
 
 @pytest.mark.parametrize(('name', 'meant'), [

@@ -27,6 +27,12 @@ class Budget:
         return tuple(bandwidth.to_bandwidth(runtime_us, self.period_us)
                      for runtime_us in self.runtimes_us)
 
+    @property
+    def pcpus(self) -> frozenset[int]:
+        """Those on which it has any runtime."""
+        return frozenset(
+            pcpu for pcpu, runtime_us in enumerate(self.runtimes_us) if runtime_us)
+
 
 def on_chosen(wanted: reservation.Reservation, pcpus: Iterable[int],
               count: int) -> Budget:

@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elastic containers give way to more critical ones, on the stand-in for the kernel."""
+
+import errno
+import time
+
+import pytest
+
+from nova_rt import bandwidth
+from nova_rt import elastic
+from nova_rt import ledger
+from nova_rt import reservation
+from nova_rt import shares
+from nova_rt.criticality import Criticality
+from nova_rt.testing import fake_hcbs
+from nova_rt.testing import fake_kernel
+from nova_rt.virt import host
+from nova_rt.virt import loans
+from nova_rt.virt import shrinks
+from nova_rt.virt.cgroup import detect
+from nova_rt.virt.cgroup import errors
+
+A, B, C = Criticality
+CAP = bandwidth.fraction_to_bandwidth(0.9)
+HALF = bandwidth.fraction_to_bandwidth(0.5)
+PERIOD_US = 10_000
+PCPUS = 4
+
+
+def holding(percents, *pcpus, rank=None, least=None, period_us=PERIOD_US):
+    """Return a holding; the least runtime is in percent, too."""
+    return ledger.Holding(
+        reservation.Reservation(period_us * percents // 100, period_us, len(pcpus)), pcpus,
+        elastic.Terms(rank, None if least is None else period_us * least // 100))
+
+
+def soon():
+    return time.monotonic() + 60
+
+
+@pytest.fixture
+def kernel():
+    return fake_kernel.FakeKernel(PCPUS, multi=True)
+
+
+@pytest.fixture
+def book(tmp_path):
+    return loans.Loans(tmp_path / 'loans')
+
+
+@pytest.fixture
+def shrunk(book):
+    """Return the book of those who are shrunk."""
+    return shrinks.Shrinks(book.folder)
+
+
+@pytest.fixture
+def open_host(kernel, book):
+    """Return this host as a service that starts now would have it."""
+    def opened():
+        found = detect.detect(kernel, kernel.count)
+        return host.ReservationHost(found, shares.HostShares.empty(
+            [CAP] * kernel.count, found.occupancy), book=book)
+    return opened
+
+
+@pytest.fixture
+def machine(open_host):
+    return open_host()
+
+
+@pytest.fixture
+def run(kernel, machine):
+    def run(pid, what):
+        kernel.start(pid, f'machine/{pid}')
+        machine.apply(pid, what)
+    return run
+
+
+@pytest.fixture
+def has(kernel):
+    """Return what a container has, by pCPU in percent."""
+    def has(pid):
+        return [round(each * 100 / bandwidth.BW_UNIT)
+                for each in kernel.bandwidths(f'machine/{pid}')]
+    return has
+
+
+@pytest.fixture
+def lend(machine):
+    def lend(pid, most=HALF, until_s=None):
+        return machine.lend(pid, most, until_s or soon(), shrink=True)
+    return lend
+
+
+def elastic_40(*pcpus, rank=A):
+    return holding(40, *pcpus, rank=rank, least=10)
+
+
+def test_a_less_critical_one_gives_up_what_is_lacking_and_no_more(run, has, lend):
+    run(7, holding(40, 0, rank=C))
+    run(8, elastic_40(0, 1))
+    began = time.monotonic()
+    lend(7, bandwidth.fraction_to_bandwidth(0.3))
+    assert time.monotonic() - began >= PERIOD_US / 1e6
+    assert has(7) == [70, 0, 0, 0]
+    assert has(8) == [20, 40, 0, 0]
+
+
+def test_nobody_has_less_than_they_can_live_with(run, has, lend):
+    run(7, holding(40, 0, rank=C))
+    run(8, elastic_40(0))
+    lend(7)
+    assert has(7) == [80, 0, 0, 0]
+    assert has(8) == [10, 0, 0, 0]
+
+
+def test_where_enough_is_free_nobody_gives_up_anything(run, has, lend):
+    run(7, holding(10, 0, rank=C))
+    run(8, holding(30, 0, rank=A, least=10))
+    lend(7)
+    assert has(7)[0] == 60
+    assert has(8)[0] == 30
+
+
+@pytest.mark.parametrize(('misser', 'victim'), [
+    (C, C), (B, B), (B, C), (A, A), (None, None), (None, A), (A, B), (A, None)])
+def test_only_the_strictly_less_critical_give_way(run, has, lend, misser, victim):
+    run(7, holding(40, 0, rank=misser))
+    run(8, elastic_40(0, rank=victim))
+    lend(7)
+    assert has(8)[0] == 40
+
+
+def test_a_server_without_a_least_runtime_is_never_touched(run, has, lend):
+    run(7, holding(40, 0, rank=C))
+    run(8, holding(40, 0, rank=A))
+    lend(7)
+    assert (has(7)[0], has(8)[0]) == (50, 40)
+
+
+def test_the_least_critical_gives_way_first(run, has, lend):
+    run(7, holding(20, 0, rank=C))
+    run(8, holding(35, 0, rank=B, least=5))
+    run(9, holding(35, 0, rank=A, least=5))
+    lend(7, bandwidth.fraction_to_bandwidth(0.4))
+    assert (has(7)[0], has(8)[0], has(9)[0]) == (60, 25, 5)
+
+
+def test_what_a_less_critical_one_has_on_loan_goes_first(run, has, lend, machine):
+    run(7, holding(20, 0, rank=C))
+    run(8, elastic_40(0))
+    machine.lend(8, HALF, soon())
+    assert has(8)[0] == 70
+    lend(7, bandwidth.fraction_to_bandwidth(0.3))
+    assert (has(7)[0], has(8)[0]) == (50, 40)
+
+
+def test_a_loan_that_others_were_shrunk_for_goes_to_the_more_critical(run, has, lend):
+    run(7, holding(20, 0, rank=C))
+    run(8, holding(20, 0, rank=B))
+    run(9, elastic_40(0))
+    lend(8)
+    assert (has(7)[0], has(8)[0], has(9)[0]) == (20, 60, 10)
+    lend(7)
+    assert (has(7)[0], has(8)[0], has(9)[0]) == (60, 20, 10)
+
+
+def test_giving_back_takes_a_period_of_the_borrower(run, has, lend, machine, shrunk):
+    run(7, holding(40, 0, rank=C))
+    run(8, elastic_40(0))
+    lend(7)
+    began = time.monotonic()
+    assert machine.give_back(7)
+    assert time.monotonic() - began >= PERIOD_US / 1e6
+    assert (has(7)[0], has(8)[0]) == (40, 40)
+    assert not list(shrunk)
+
+
+def test_nobody_waits_for_one_with_a_long_period(run, has, lend):
+    run(7, holding(40, 0, rank=C))
+    run(8, holding(40, 0, rank=A, least=10, period_us=2_000_000))
+    lend(7)
+    assert has(8)[0] == 40
+
+
+def test_one_that_misses_while_it_is_shrunk_has_its_reservation_again(
+        run, has, lend, machine):
+    run(7, holding(40, 0, rank=C))
+    run(8, elastic_40(0))
+    lend(7)
+    assert lend(8) == {}
+    assert (has(7)[0], has(8)[0]) == (40, 40)
+    time.sleep(PERIOD_US / 1e6)
+    lend(7)
+    # It is left alone for a while.
+    assert (has(7)[0], has(8)[0]) == (50, 40)
+
+
+@pytest.mark.parametrize('percents', [10, 20, 40, 50])
+def test_another_reservation_of_one_that_is_shrunk_counts(run, has, lend, machine, shrunk,
+                                                          percents):
+    run(7, holding(40, 0, rank=C))
+    run(8, elastic_40(0))
+    lend(7)
+    machine.apply(8, holding(percents, 0, rank=A, least=10))
+    assert has(8)[0] == percents
+    assert not list(shrunk)
+
+
+def test_a_move_of_one_that_is_shrunk_has_all_of_it_moved(run, has, lend, machine):
+    run(7, holding(40, 0, rank=C))
+    run(8, elastic_40(0))
+    lend(7)
+    machine._confinement = Still()
+    machine.move(8, elastic_40(1))
+    assert has(8) == [0, 40, 0, 0]
+    assert has(7) == [40, 0, 0, 0]
+
+
+def test_one_that_is_moved_is_not_shrunk_meanwhile(run, has, lend, machine):
+    run(7, holding(40, 0, rank=C))
+    run(8, elastic_40(0))
+    machine._confinement = meanwhile = Still()
+    meanwhile.move = lambda *args: lend(7)
+    machine.move(8, elastic_40(1))
+    assert has(8) == [0, 40, 0, 0]
+
+
+def test_a_server_that_needs_the_room_gets_it_and_all_have_theirs(
+        run, has, lend, shrunk):
+    run(7, holding(40, 0, rank=C))
+    run(8, elastic_40(0))
+    lend(7)
+    run(9, holding(10, 0))
+    assert (has(7)[0], has(8)[0], has(9)[0]) == (40, 40, 10)
+    assert not list(shrunk)
+
+
+def test_a_borrower_that_ends_leaves_it_to_whose_it_is(run, has, lend, kernel, machine):
+    run(7, holding(40, 0, rank=C))
+    run(8, elastic_40(0))
+    lend(7)
+    kernel.stop(7)
+    machine.take_back('machine/7')
+    assert has(8)[0] == 40
+
+
+def test_one_that_is_shrunk_may_end(run, has, lend, kernel, machine, shrunk):
+    run(7, holding(40, 0, rank=C))
+    run(8, elastic_40(0))
+    lend(7)
+    kernel.stop(8)
+    machine.reconcile([(7, holding(40, 0, rank=C))])
+    assert has(7)[0] == 80
+    assert not list(shrunk)
+
+
+def test_nobody_else_is_lent_what_was_given_up(run, has, lend, machine, book):
+    run(7, holding(20, 0, rank=C))
+    run(8, elastic_40(0))
+    run(9, holding(30, 0, rank=B))
+    lend(7)
+    # As if the loan had not come to be: the service was killed in between.
+    machine._hierarchy.apply('machine/7', book.of('machine/7').own)
+    book.forget('machine/7')
+    assert machine.lend(9, HALF, soon()) == {}
+
+
+def reservations():
+    return [(7, holding(40, 0, rank=C)), (8, elastic_40(0))]
+
+
+def test_the_periodic_update_and_the_audit_know_of_it(run, has, lend, machine, shrunk):
+    for pid, each in reservations():
+        run(pid, each)
+    lend(7)
+    machine.reconcile(reservations())
+    assert (has(7)[0], has(8)[0]) == (80, 10)
+    assert [percents(machine.survey({'web': pid}).containers['web'])
+            for pid, _ in reservations()] == [40, 40]
+    shrunk.forget('machine/8')
+    assert percents(machine.survey({'web': 8}).containers['web']) == 10
+
+
+def percents(bandwidths):
+    return round(bandwidths[0] * 100 / bandwidth.BW_UNIT)
+
+
+def test_the_periodic_update_ends_it_with_the_loan(run, has, lend, machine):
+    for pid, each in reservations():
+        run(pid, each)
+    lend(7, until_s=time.monotonic() + 0.01)
+    time.sleep(0.02)
+    machine.reconcile(reservations())
+    assert (has(7)[0], has(8)[0]) == (40, 40)
+
+
+@pytest.mark.parametrize('now', [
+    holding(40, 0, rank=C, least=10), holding(40, 0, rank=A), holding(40, 0, rank=A, least=20)])
+def test_the_periodic_update_ends_what_the_terms_no_longer_allow(
+        run, has, lend, machine, now):
+    for pid, each in reservations():
+        run(pid, each)
+    lend(7)
+    machine.reconcile([reservations()[0], (8, now)])
+    assert (has(7)[0], has(8)[0]) == (40, 40)
+
+
+def test_a_service_that_starts_again_keeps_it_until_the_loan_ends(
+        run, has, lend, open_host):
+    for pid, each in reservations():
+        run(pid, each)
+    lend(7)
+    opened = open_host()
+    opened.reconcile(reservations())
+    assert (has(7)[0], has(8)[0]) == (80, 10)
+    assert opened.shrunk().keys() == {8}
+    assert opened.give_back(7)
+    assert (has(7)[0], has(8)[0]) == (40, 40)
+
+
+@pytest.mark.parametrize('left', ['', '{', '[]', '{"group": 1}', '{"group": "machine/8", '
+                                  '"own": 1, "less": 2, "borrower": "x", "since_s": "x"}'])
+def test_what_cannot_be_read_is_put_right(run, has, lend, machine, shrunk, left):
+    for pid, each in reservations():
+        run(pid, each)
+    lend(7)
+    (path,) = shrunk._folder.glob('machine*')
+    path.write_text(left)
+    machine.reconcile(reservations())
+    assert (has(7)[0], has(8)[0]) == (40, 40)
+
+
+@pytest.mark.parametrize('nth', range(1, 12))
+@pytest.mark.parametrize('fault', [errors.KernelRefusalError, SystemExit])
+def test_whatever_is_refused_or_cut_off_is_put_right(
+        run, has, lend, kernel, open_host, monkeypatch, shrunk, fault, nth):
+    for pid, each in reservations():
+        run(pid, each)
+    left = [nth]
+    write = kernel.write
+
+    def failing(*args):
+        left[0] -= 1
+        if left[0] == 0 or (left[0] < 0 and fault is SystemExit):
+            raise SystemExit if fault is SystemExit else fault('no', errno.EINVAL)
+        write(*args)
+    with monkeypatch.context() as patched:
+        patched.setattr(kernel, 'write', failing)
+        try:
+            lend(7)
+        except (errors.KernelRefusalError, SystemExit) as exc:
+            assert isinstance(exc, fault)
+    if fault is errors.KernelRefusalError:
+        # All is as before, but for what is free, or nothing was refused.
+        assert (has(7)[0], has(8)[0]) in ((40, 40), (50, 40), (80, 10))
+    opened = open_host()
+    opened.reconcile(reservations())
+    assert (has(7)[0], has(8)[0]) in ((40, 40), (50, 40), (80, 10))
+    opened.give_back(7)
+    assert (has(7)[0], has(8)[0]) == (40, 40)
+    assert not list(shrunk)
+
+
+def test_where_reservations_occupy_every_pcpu_it_is_shrunk_on_every_one(book):
+    kernel = fake_hcbs.FakeMaxKernel(PCPUS)
+    found = detect.detect(kernel, kernel.count)
+    machine = host.ReservationHost(found, shares.HostShares.empty(
+        [CAP] * kernel.count, found.occupancy), book=book)
+    for pid, each in ((7, holding(40, 0, rank=C)), (8, elastic_40(1))):
+        kernel.start(pid, f'machine/{pid}')
+        machine.apply(pid, each)
+    machine.lend(7, HALF, soon(), shrink=True)
+    assert [percents(kernel.bandwidths(f'machine/{pid}')) for pid in (7, 8)] == [80, 10]
+
+
+class Still:
+    """Stands in for cpusets, which the stand-in for the kernel has not."""
+
+    def move(self, *args):
+        pass
+
+    def follow(self, *args):
+        pass
