@@ -23,6 +23,7 @@ from nova_rt import wording
 from nova_rt.monitor import activity
 from nova_rt.monitor import watcher
 from nova_rt.reaction import loan_policy
+from nova_rt.reaction import shrink_news
 from nova_rt.reaction import threshold
 from nova_rt.virt import containers
 from nova_rt.virt import host
@@ -65,18 +66,20 @@ class Reactor:
     :param running: returns the containers that run, by server
     :param policy: who is lent what
     :param tell: is told of each thing done
+    :param tell_shrunk: is told of servers that are shrunk for others
     :param quiet_s: least time between two loans of a server that are told
     :raises OSError: if the kernel has no inotify instance left for it
     """
 
     def __init__(self, reservations: host.Host,
                  running: Callable[[], Mapping[str, containers.Container]],
-                 policy: loan_policy.LoanPolicy, tell: Tell,
+                 policy: loan_policy.LoanPolicy, tell: Tell, tell_shrunk: Tell,
                  quiet_s: float = QUIET_S) -> None:
         self._host = reservations
         self._running = running
         self._policy = policy
         self._tell = tell
+        self._tell_shrunk = tell_shrunk
         self._quiet_s = quiet_s
         self._watcher = watcher.Watcher()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -87,6 +90,10 @@ class Reactor:
         self._tallies: dict[str, threshold.Tally] = {}
         self._helped: dict[str, _Help] = {}
         self._told_s: dict[str, float] = {}
+        # What runs, by libvirt's id.
+        self._names: dict[int, str] = {}
+        self._shrunk = shrink_news.ShrinkNews(
+            reservations, self._say_shrunk, policy.for_s, quiet_s)
         self._waking = threading.Lock()
         self._thread = threading.Thread(
             target=self._run, name='nova-rt reactor', daemon=True)
@@ -119,6 +126,7 @@ class Reactor:
                 LOG.exception('Hearing of misses goes on after this')
                 time.sleep(_PAUSE_S)
         self._end_help(float('inf'))
+        self._shrunk.look(self._names)
         self._watcher.close()
         os.close(self._wake)
 
@@ -126,7 +134,7 @@ class Reactor:
         """Wait until something happens, and do what is due."""
         if time.monotonic() >= self._refresh_s:
             self._refresh_s = time.monotonic() + (_REFRESH_S if self._refresh() else _PAUSE_S)
-        next_s = min([self._refresh_s, *(done.ends_s for done in self._helped.values())])
+        next_s = min([self._refresh_s, self._shrunk.next_s, *(done.ends_s for done in self._helped.values())])
         ready = dict(poll.poll(max(0.0, next_s - time.monotonic()) * 1000))
         if self._wake in ready:
             os.eventfd_read(self._wake)
@@ -135,6 +143,8 @@ class Reactor:
             for news in self._watcher.look():
                 self._hear(news)
         self._end_help(time.monotonic())
+        if time.monotonic() >= self._shrunk.next_s:
+            self._shrunk.look(self._names)
 
     def _refresh(self) -> bool:
         """Watch what runs, and nothing else; return whether that is known."""
@@ -143,6 +153,8 @@ class Reactor:
         except errors.NovaRTError as exc:
             LOG.warning('What runs is not known, so no new container is watched: %s', exc)
             return False
+        self._names = {container.pid: server for server, container in running.items()}
+        self._shrunk.look(self._names)
         for server in self._known.keys() - running.keys():
             self._forget(server)
         for server, container in running.items():
@@ -169,6 +181,7 @@ class Reactor:
         self._tallies.pop(server, None)
         self._helped.pop(server, None)
         self._told_s.pop(server, None)
+        self._shrunk.forget(server)
 
     def _hear(self, news: activity.News) -> None:
         LOG.debug('The server %s missed %s of its activity %s, %d overruns.', news.server,
@@ -194,13 +207,20 @@ class Reactor:
               ends_s: float) -> None:
         # Not to be lent anew at each miss.
         until_s = ends_s + self._policy.for_s
+        number = self._known[server]
+        was_shrunk = number in self._host.shrunk()
         try:
-            lent = self._host.lend(self._known[server], self._policy.most, until_s)
+            lent = self._host.lend(number, self._policy.most, until_s, self._policy.shrinks)
         except ProcessLookupError:
             return  # It has just ended.
         except (errors.NovaRTError, OSError) as exc:
             LOG.warning('The server %s misses deadlines, and nothing could be lent to it: %s',
                         server, exc)
+            self._helped[server] = _Help(False, ends_s, until_s, False)
+            return
+        self._shrunk.look(self._names, server if was_shrunk else None)
+        if was_shrunk and not lent:
+            # It has its own again, and its user was told so.
             self._helped[server] = _Help(False, ends_s, until_s, False)
             return
         if before is not None and lent:
@@ -239,9 +259,14 @@ class Reactor:
                 # The periodic update tries again.
                 LOG.warning('The server %s could not give back its loan: %s', server, exc)
                 continue
+            self._shrunk.look(self._names)
             if done.told:
                 self._say(server, 'What was lent to it has been given back.' if had else
                           'What was lent to it was taken back earlier.')
+
+    def _say_shrunk(self, server: str, sentence: str) -> None:
+        LOG.info('Server %s: %s', server, sentence)
+        self._tell_shrunk(server, sentence)
 
     def _say(self, server: str, sentence: str) -> None:
         LOG.info('Server %s: %s', server, sentence)

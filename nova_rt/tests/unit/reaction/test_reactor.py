@@ -6,6 +6,8 @@ import time
 import pytest
 
 from nova_rt import bandwidth
+from nova_rt import criticality
+from nova_rt import elastic
 from nova_rt import errors
 from nova_rt import ledger
 from nova_rt import reservation
@@ -29,10 +31,10 @@ HELD = ledger.Holding(reservation.Reservation(30_000, 100_000, 1), (0,))
 CAP = bandwidth.fraction_to_bandwidth(0.9)
 
 
-def policy(after=2, most=0.5, for_s=600.0):
+def policy(after=2, most=0.5, for_s=600.0, shrinks=True):
     return loan_policy.LoanPolicy(
         threshold.Threshold(after, 60.0) if after else None,
-        bandwidth.fraction_to_bandwidth(most), for_s)
+        bandwidth.fraction_to_bandwidth(most), for_s, shrinks)
 
 
 class Node:
@@ -48,6 +50,7 @@ class Node:
             found, shares.HostShares.empty([CAP] * 2, found.occupancy),
             book=loans.Loans(folder))
         self.told = []
+        self.shrunk = []
         self.runs = {}
         self._numbers = {}
         self._new_container = new_container
@@ -63,7 +66,8 @@ class Node:
     def begin(self, quiet_s=0.0, **wanted):
         self.reactor = reactors.Reactor(
             self.host, lambda: dict(self.runs), policy(**wanted),
-            lambda server, sentence: self.told.append((server, sentence)), quiet_s)
+            lambda server, sentence: self.told.append((server, sentence)),
+            lambda server, sentence: self.shrunk.append((server, sentence)), quiet_s)
         self.reactor.start()
 
     def run(self, server, number, holding=HELD):
@@ -182,6 +186,77 @@ def test_loans_in_bursts_are_told_once_in_a_while(node):
         time.sleep(0.2)
     assert [sentence.partition(':')[0] for sentence in node.sentences(2)] == [
         'It missed 1 deadline or more within 60 s', 'What was lent to it has been given back.']
+
+
+CRITICAL = ledger.Holding(
+    HELD.reservation, HELD.pcpus, elastic.Terms(criticality.Criticality.C))
+ELASTIC = ledger.Holding(
+    reservation.Reservation(60_000, 100_000, 1), (0,),
+    elastic.Terms(criticality.Criticality.A, 20_000))
+
+
+def test_a_less_critical_one_gives_way_and_both_are_told(node):
+    job = node.run(WEB, 7, CRITICAL)
+    node.run(DB, 8, ELASTIC)
+    node.begin(after=1, for_s=1.0)
+    node.watched(WEB, DB)
+    miss(job)
+    assert node.sentences(1) == [
+        'It missed 1 deadline or more within 60 s: up to 40% of a CPU is lent to each vCPU, '
+        'until 1 s have passed without that.']
+    assert node.shrunk == [(DB, (
+        'A more critical server misses deadlines on its pCPUs: this one has 20% of a CPU for a '
+        'vCPU there, instead of 60%, until 1 s have passed without that.'))]
+    node.sentences(2)
+    assert (node.has(7), node.has(8)) == (30, 60)
+    assert node.shrunk[1:] == [(DB, 'It has all of its reservation again.')]
+
+
+def test_one_that_misses_while_it_is_shrunk_has_its_own_again(node):
+    job, other = node.run(WEB, 7, CRITICAL), node.run(DB, 8, ELASTIC)
+    node.begin(after=1)
+    node.watched(WEB, DB)
+    miss(job)
+    node.sentences(1)
+    miss(other)
+    node.eventually(lambda: len(node.shrunk) == 2)
+    assert (node.has(7), node.has(8)) == (30, 60)
+    assert node.shrunk[1] == (
+        DB, 'It has all of its reservation again, as it missed deadlines itself.')
+    assert len(node.told) == 1
+
+
+def test_what_ends_without_the_reactor_is_told_too(node):
+    job = node.run(WEB, 7, CRITICAL)
+    node.run(DB, 8, ELASTIC)
+    node.begin(after=1)
+    node.watched(WEB, DB)
+    miss(job)
+    node.sentences(1)
+    node.host.apply(8, ELASTIC)
+    node.eventually(lambda: len(node.shrunk) == 2)
+    assert node.has(8) == 60
+
+
+def test_a_reactor_that_starts_again_tells_the_end_only(node):
+    node.run(WEB, 7, CRITICAL)
+    node.run(DB, 8, ELASTIC)
+    node.host.lend(7, bandwidth.BW_UNIT, time.monotonic() + 60, shrink=True)
+    node.begin(after=1)
+    node.watched(WEB, DB)
+    node.host.give_back(7)
+    node.eventually(lambda: node.shrunk)
+    assert node.shrunk == [(DB, 'It has all of its reservation again.')]
+
+
+def test_where_the_operator_wants_it_nobody_is_shrunk(node):
+    job = node.run(WEB, 7, CRITICAL)
+    node.run(DB, 8, ELASTIC)
+    node.begin(after=1, shrinks=False)
+    node.watched(WEB, DB)
+    miss(job)
+    assert node.sentences(1)[0].endswith('but nothing is free on its pCPUs.')
+    assert node.has(8) == 60
 
 
 def test_a_kernel_that_refuses_is_not_asked_at_each_miss(node, monkeypatch):
