@@ -101,7 +101,7 @@ def _loans(host: virt_host.ReservationHost, number: int, folder: Path) -> Iterat
     told: queue.Queue[float] = queue.Queue()
     reactor = reactors.Reactor(
         host, lambda: {'server': containers.Container(number, HOLDING)}, POLICY,
-        lambda server, sentence: told.put(time.monotonic()))
+        lambda server, sentence: told.put(time.monotonic()), lambda server, sentence: None)
     records = f'/proc/{containers.first_process(number)}/root/run/nova-rt/jobs'
     with subprocess.Popen(
             (sys.executable, '-c', _APPLICATION, jobs.build(folder), records),

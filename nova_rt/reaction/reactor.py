@@ -134,7 +134,8 @@ class Reactor:
         """Wait until something happens, and do what is due."""
         if time.monotonic() >= self._refresh_s:
             self._refresh_s = time.monotonic() + (_REFRESH_S if self._refresh() else _PAUSE_S)
-        next_s = min([self._refresh_s, self._shrunk.next_s, *(done.ends_s for done in self._helped.values())])
+        next_s = min([self._refresh_s, self._shrunk.next_s,
+                      *(done.ends_s for done in self._helped.values())])
         ready = dict(poll.poll(max(0.0, next_s - time.monotonic()) * 1000))
         if self._wake in ready:
             os.eventfd_read(self._wake)

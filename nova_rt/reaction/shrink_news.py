@@ -32,7 +32,7 @@ class ShrinkNews:
         self._quiet_s = quiet_s
         # By libvirt's id, whether the user is told of the end, too. What was shrunk before
         # this service started has been told.
-        self._known = {number: True for number in reservations.shrunk()}
+        self._known = dict.fromkeys(reservations.shrunk(), True)
         self._told_s: dict[str, float] = {}
         self.next_s = 0.0
 

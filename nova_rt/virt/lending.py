@@ -90,6 +90,9 @@ class Lending:
                    until_s: float) -> loans.Loan | None:
         """Lend what is free; return the loan, None if there is nothing to lend."""
         before = self._made(group)
+        if before is None and self._cooling_s(group):
+            # Its note is what keeps others from what it may have used.
+            return None
         own = self._groups.held(group) if before is None else before.own
         whole = budget.extended(own, self._lendable(group, own, tops, most))
         if before is not None:

@@ -69,8 +69,9 @@ class Kernel(fake_kernel.FakeKernel):
             if after[pcpu] < before[pcpu]:
                 period_us = self._groups[changed].period_us
                 # Of several decreases, all count until the last has cooled.
-                used, _ = self.until.get((changed, pcpu), (0, 0))
-                self.until[changed, pcpu] = (max(used, before[pcpu]), now + period_us / 1e6)
+                used, until = self.until.get((changed, pcpu), (0, 0))
+                self.until[changed, pcpu] = (
+                    max(used if now < until else 0, before[pcpu]), now + period_us / 1e6)
             if after[pcpu] > before[pcpu]:
                 assert self.taken(pcpu, now) <= CAP, (changed, pcpu, before, after)
 

@@ -220,6 +220,15 @@ def test_what_was_lent_is_given_to_another_after_a_period_of_the_borrower(kernel
     assert time.monotonic() - began >= 0.9 * PERIOD_US / 1e6
 
 
+def test_one_that_is_lent_again_soon_lets_nobody_forget_what_it_used(kernel, machine):
+    run(kernel, machine, 7, holding(30, 0))
+    run(kernel, machine, 8, holding(10, 0))
+    machine.lend(7, percent(40), soon())
+    machine.give_back(7)
+    assert machine.lend(7, percent(20), soon()) == {}
+    assert in_percent(machine.lend(8, ALL, soon()).values()) == [10]
+
+
 def test_a_process_that_lends_waits_for_another_that_calls_in(kernel, machine, book):
     run(kernel, machine, 7, holding(30, 0))
     machine.lend(7, percent(10), soon())
