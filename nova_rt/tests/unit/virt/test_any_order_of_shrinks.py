@@ -285,6 +285,6 @@ class GivingWay(stateful.RuleBasedStateMachine):
 
 
 GivingWay.TestCase.settings = hypothesis.settings(
-    max_examples=100, stateful_step_count=25, deadline=None,
+    max_examples=200, stateful_step_count=40, deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow])
 TestGivingWay = GivingWay.TestCase
