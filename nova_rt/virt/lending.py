@@ -81,18 +81,29 @@ class Lending:
             if self.make_whole(group):
                 self._shrunk.spare(group, until_s)
                 return {}
+            if not self._cool_down(group):
+                return {}
             loan = self._lend_free(group, tops, most, until_s)
             if shrink:
                 loan = self._lend_more(group, tops, most, until_s) or loan
         return {pcpu: lent for pcpu, lent in enumerate(loan.lent) if lent} if loan else {}
 
+    def _cool_down(self, group: str) -> bool:
+        """Wait until a container cannot use what it gave back; return whether it cannot.
+
+        Its note, which a new loan replaces, is what keeps others from that. For a long time
+        nobody waits, as everybody would wait who starts here.
+        """
+        cooling_s = self._cooling_s(group)
+        if cooling_s > shrinking.LONGEST_PERIOD_US / 1e6:
+            return False
+        time.sleep(cooling_s)
+        return True
+
     def _lend_free(self, group: str, tops: Sequence[str], most: int,
                    until_s: float) -> loans.Loan | None:
         """Lend what is free; return the loan, None if there is nothing to lend."""
         before = self._made(group)
-        if before is None and self._cooling_s(group):
-            # Its note is what keeps others from what it may have used.
-            return None
         own = self._groups.held(group) if before is None else before.own
         whole = budget.extended(own, self._lendable(group, own, tops, most))
         if before is not None:
@@ -129,8 +140,13 @@ class Lending:
                 loan = self._lend_free(group, tops, most, until_s)
                 lacks = self._lacking(group, most)
             if self._shrunk.begin(group, lacks, self._empty.occupancy):
-                loan = self._lend_free(group, tops, most, until_s)
-                self._shrunk.drawn(group)
+                before = self._made(group)
+                grown = self._lend_free(group, tops, most, until_s)
+                if grown is None or (before is not None and grown.whole == before.whole):
+                    self._shrunk.undo(group)
+                else:
+                    loan = grown
+                    self._shrunk.drawn(group)
         except (errors.CgroupError, OSError) as exc:
             LOG.warning('/%s is lent no more than what is free: %s', group, exc)
             self._shrunk.undo(group)

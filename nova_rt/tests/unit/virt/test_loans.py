@@ -215,13 +215,24 @@ def test_what_was_lent_is_given_to_another_after_a_period_of_the_borrower(kernel
     machine.lend(7, ALL, soon())
     machine.give_back(7)
     began = time.monotonic()
-    assert machine.lend(7, ALL, soon()) == {}
     run(kernel, machine, 8, holding(60, 0))
     assert time.monotonic() - began >= 0.9 * PERIOD_US / 1e6
 
 
-def test_one_that_is_lent_again_soon_lets_nobody_forget_what_it_used(kernel, machine):
+def test_one_that_is_lent_again_soon_waits_until_it_cannot_use_what_it_had(kernel, machine):
     run(kernel, machine, 7, holding(30, 0))
+    run(kernel, machine, 8, holding(10, 0))
+    machine.lend(7, percent(40), soon())
+    began = time.monotonic()
+    machine.give_back(7)
+    assert in_percent(machine.lend(7, percent(20), soon()).values()) == [20]
+    assert time.monotonic() - began >= PERIOD_US / 1e6
+    assert in_percent(machine.lend(8, ALL, soon()).values()) == [30]
+
+
+def test_what_one_with_a_long_period_may_still_use_is_lent_to_nobody(kernel, machine):
+    run(kernel, machine, 7, ledger.Holding(
+        reservation.Reservation(1_200_000, 4_000_000, 1), (0,)))
     run(kernel, machine, 8, holding(10, 0))
     machine.lend(7, percent(40), soon())
     machine.give_back(7)

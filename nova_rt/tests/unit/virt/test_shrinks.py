@@ -187,6 +187,30 @@ def test_giving_back_takes_a_period_of_the_borrower(run_two, has, lend, machine,
     assert not list(shrunk)
 
 
+def test_one_that_misses_again_soon_waits_for_what_it_gave_back(run, has, lend, machine, shrunk):
+    run(7, holding(40, 0, rank=C, period_us=200_000))
+    run(8, elastic_40(0))
+    lend(7, bandwidth.fraction_to_bandwidth(0.1))
+    machine.give_back(7)
+    assert lend(7)
+    assert (has(7)[0], has(8)[0]) == (80, 10)
+    assert [each.drawn for each in shrunk] == [True]
+
+
+def test_nobody_is_shrunk_for_one_that_gets_nothing_by_it(
+        run_two, has, kernel, book, shrunk):
+    run_two()
+    # The operator has lowered the cap below what is held.
+    found = detect.detect(kernel, kernel.count)
+    lowered = host.ReservationHost(
+        found, shares.HostShares.empty([HALF] * kernel.count, found.occupancy), book=book)
+    for pid, each in reservations():
+        lowered.apply(pid, each)
+    assert lowered.lend(7, HALF, soon(), shrink=True) == {}
+    assert (has(7)[0], has(8)[0]) == (40, 40)
+    assert not list(shrunk)
+
+
 def test_nobody_waits_for_one_with_a_long_period(run, has, lend):
     run(7, holding(40, 0, rank=C))
     run(8, holding(40, 0, rank=A, least=10, period_us=2_000_000))
