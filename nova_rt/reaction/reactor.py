@@ -209,7 +209,7 @@ class Reactor:
         # Not to be lent anew at each miss.
         until_s = ends_s + self._policy.for_s
         number = self._known[server]
-        was_shrunk = number in self._host.shrunk()
+        shrink = self._host.shrunk().get(number)
         try:
             lent = self._host.lend(number, self._policy.most, until_s, self._policy.shrinks)
         except ProcessLookupError:
@@ -219,9 +219,10 @@ class Reactor:
                         server, exc)
             self._helped[server] = _Help(False, ends_s, until_s, False)
             return
-        self._shrunk.look(self._names, server if was_shrunk else None)
-        if was_shrunk and not lent:
+        self._shrunk.look(self._names, None if shrink is None else server)
+        if shrink is not None and not lent:
             # It has its own again, and its user was told so.
+            self._help_anew(shrink.borrower)
             self._helped[server] = _Help(False, ends_s, until_s, False)
             return
         if before is not None and lent:
@@ -232,6 +233,12 @@ class Reactor:
         if told:
             self._told_s[server] = time.monotonic()
             self._say_what_was_done(server, after, lent)
+
+    def _help_anew(self, group: str) -> None:
+        """Let a server that has less on loan by now be helped when it misses again."""
+        for server, done in self._helped.items():
+            if self._host.group_of(self._known[server]) == group:
+                self._helped[server] = dataclasses.replace(done, until_s=0.0)
 
     def _say_what_was_done(self, server: str, after: threshold.Threshold,
                            lent: Mapping[int, int]) -> None:

@@ -114,6 +114,13 @@ class GivingWay:
             if not shrink.drawn:
                 self._book.note(dataclasses.replace(shrink, drawn=True))
 
+    def not_drawn(self, shrink: shrinks.Shrink) -> None:
+        """Note that the borrower is to have no more what one has given up for it.
+
+        :raises OSError: if that is not possible
+        """
+        self._book.note(dataclasses.replace(shrink, drawn=False))
+
     def undo(self, borrower: str) -> None:
         """Give back what was given up for a borrower that has not got it."""
         for shrink in self.victims(borrower):
@@ -172,12 +179,12 @@ class GivingWay:
             return False
         borrower = self._residents.get(shrink.borrower)
         return (resident.gives() and (borrower is None or resident.rank < borrower.rank)
-                and all(less >= resident.least(own) for less, own in zip(
-                    shrink.less.runtimes_us, shrink.own.runtimes_us, strict=True)))
+                and all(less >= least for less, least in zip(
+                    shrink.less.runtimes_us, resident.least.runtimes_us, strict=True)))
 
     def kept_from(self, group: str, lent_by: Mapping[str, Sequence[int]],
                   count: int) -> Sequence[int]:
-        """Return by pCPU what is given up and not for this container to have now.
+        """Return by pCPU what others gave up and this container is not to have now.
 
         :param lent_by: by borrower, what it has, or could still be using
         :param count: of pCPUs
@@ -185,7 +192,7 @@ class GivingWay:
         kept = [0] * count
         by_borrower: dict[str, list[int]] = {}
         for shrink in self._book:
-            if self.of(shrink.group) is None:
+            if shrink.group == group or self.of(shrink.group) is None:
                 continue
             if shrink.cooling_s:
                 kept = _add(kept, shrink.freed)

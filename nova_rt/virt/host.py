@@ -174,7 +174,7 @@ class ReservationHost(Host):
         self._dialect = dialect
         self._hierarchy = hierarchy.Hierarchy(dialect) if dialect else None
         self._lending = lending.Lending(
-            self._hierarchy, empty, book or loans.Loans()) if self._hierarchy else None
+            self._hierarchy, tops, empty, book or loans.Loans()) if self._hierarchy else None
         self._confinement = confinement.Confinement(
             dialect.tree, cpusets) if dialect else None
         self._reader = cgroup_usage.Reader(dialect) if dialect else None
@@ -245,7 +245,7 @@ class ReservationHost(Host):
              shrink: bool = False) -> Mapping[int, int]:
         """See base class; of what no running container has, within the cap."""
         _, lent, _, group = self._running(pid)
-        return lent.lend(group, self._existing_tops(), most, until_s, shrink)
+        return lent.lend(group, most, until_s, shrink)
 
     def give_back(self, pid: int) -> bool:
         """See base class."""

@@ -36,14 +36,16 @@ class Lending:
     """The loans of a host's containers.
 
     :param groups: their budgets
+    :param tops: the groups that containers are put below
     :param empty: the host's pCPUs without any reservation, of which nobody has more
         than the cap with loans, either
     :param book: where loans are written down
     """
 
-    def __init__(self, groups: hierarchy.Hierarchy, empty: shares.HostShares,
-                 book: loans.Loans) -> None:
+    def __init__(self, groups: hierarchy.Hierarchy, tops: Sequence[str],
+                 empty: shares.HostShares, book: loans.Loans) -> None:
         self._groups = groups
+        self._tops = tops
         self._empty = empty
         self._book = book
         self._shrunk = giving_way.GivingWay(groups, shrinks.Shrinks(book.folder))
@@ -65,13 +67,12 @@ class Lending:
             finally:
                 self._depth -= 1
 
-    def lend(self, group: str, tops: Sequence[str], most: int, until_s: float,
+    def lend(self, group: str, most: int, until_s: float,
              shrink: bool = False) -> Mapping[int, int]:
         """Let a container have what is free on its pCPUs; see :meth:`Host.lend`.
 
         One that was shrunk itself has all of its reservation again, and no more.
 
-        :param tops: the groups that containers are put below
         :param shrink: whether less critical ones are shrunk for it
         :raises CgroupError: if the kernel refuses; all is then as before
         :raises OSError: if it cannot be written down
@@ -83,9 +84,9 @@ class Lending:
                 return {}
             if not self._cool_down(group):
                 return {}
-            loan = self._lend_free(group, tops, most, until_s)
+            loan = self._lend_free(group, most, until_s)
             if shrink:
-                loan = self._lend_more(group, tops, most, until_s) or loan
+                loan = self._lend_more(group, most, until_s) or loan
         return {pcpu: lent for pcpu, lent in enumerate(loan.lent) if lent} if loan else {}
 
     def _cool_down(self, group: str) -> bool:
@@ -100,12 +101,11 @@ class Lending:
         time.sleep(cooling_s)
         return True
 
-    def _lend_free(self, group: str, tops: Sequence[str], most: int,
-                   until_s: float) -> loans.Loan | None:
+    def _lend_free(self, group: str, most: int, until_s: float) -> loans.Loan | None:
         """Lend what is free; return the loan, None if there is nothing to lend."""
         before = self._made(group)
         own = self._groups.held(group) if before is None else before.own
-        whole = budget.extended(own, self._lendable(group, own, tops, most))
+        whole = budget.extended(own, self._lendable(group, own, most))
         if before is not None:
             # What it has, nobody else needs.
             whole = budget.together(whole, before.whole)
@@ -124,8 +124,7 @@ class Lending:
             raise
         return loan
 
-    def _lend_more(self, group: str, tops: Sequence[str], most: int,
-                   until_s: float) -> loans.Loan | None:
+    def _lend_more(self, group: str, most: int, until_s: float) -> loans.Loan | None:
         """Lend what less critical containers have on loan or can give up, as far as needed.
 
         :returns: the loan, None if there is nothing more
@@ -137,11 +136,11 @@ class Lending:
         loan = None
         try:
             if self._call_in_of(lesser, lacks):
-                loan = self._lend_free(group, tops, most, until_s)
+                loan = self._lend_free(group, most, until_s)
                 lacks = self._lacking(group, most)
             if self._shrunk.begin(group, lacks, self._empty.occupancy):
                 before = self._made(group)
-                grown = self._lend_free(group, tops, most, until_s)
+                grown = self._lend_free(group, most, until_s)
                 if grown is None or (before is not None and grown.whole == before.whole):
                     self._shrunk.undo(group)
                 else:
@@ -239,26 +238,39 @@ class Lending:
             return None
         return loan if self._groups.holds(group, loan.whole) else None
 
-    def _lendable(self, group: str, own: budget.Budget, tops: Sequence[str],
-                  most: int) -> list[int]:
+    def _lendable(self, group: str, own: budget.Budget, most: int) -> list[int]:
         """Return by pCPU what a container may have beyond its own."""
-        taken = self._groups.held_below(tops, besides=group)
+        free = [min(most, capacity - held - has) if has and capacity else 0
+                for capacity, held, has in zip(
+                    self._empty.capacity, self._taken(group), own.bandwidths, strict=True)]
+        if self._empty.occupancy is shares.Occupancy.EVERY:
+            least = min((each for each, capacity in zip(
+                free, self._empty.capacity, strict=True) if capacity), default=0)
+            return [least] * len(free)
+        return free
+
+    def _missing(self, shrink: shrinks.Shrink) -> list[int]:
+        """Return by pCPU what is not free of what a container has given up."""
+        missing = [min(freed, max(0, held + own - capacity)) if capacity else 0
+                   for freed, held, own, capacity in zip(
+                       shrink.freed, self._taken(shrink.group), shrink.own.bandwidths,
+                       self._empty.capacity, strict=True)]
+        if self._empty.occupancy is shares.Occupancy.EVERY:
+            return [max(missing)] * len(missing)
+        return missing
+
+    def _taken(self, group: str) -> list[int]:
+        """Return by pCPU what others than a container have, or may still use, or gave up."""
+        taken = self._groups.held_below(
+            [top for top in self._tops if self._groups.exists(top)], besides=group)
         lent_by = {}
         for loan in self._book:
             if loan.returned_s is None or loan.cooling_s:
                 lent_by[loan.group] = loan.lent
             if loan.cooling_s:
                 taken = [t + lent for t, lent in zip(taken, loan.lent, strict=True)]
-        taken = [t + kept for t, kept in zip(
+        return [t + kept for t, kept in zip(
             taken, self._shrunk.kept_from(group, lent_by, len(taken)), strict=True)]
-        free = [min(most, capacity - held - has) if has and capacity else 0
-                for capacity, held, has in zip(
-                    self._empty.capacity, taken, own.bandwidths, strict=True)]
-        if self._empty.occupancy is shares.Occupancy.EVERY:
-            least = min((each for each, capacity in zip(
-                free, self._empty.capacity, strict=True) if capacity), default=0)
-            return [least] * len(free)
-        return free
 
     def call_in(self, wanted: budget.Budget, besides: str | None = None) -> None:
         """Take back what is lent on the pCPUs of a budget that is to be given, for good.
@@ -329,19 +341,47 @@ class Lending:
     def make_whole(self, group: str) -> bool:
         """Give a container its reservation again if it is shrunk; return whether it was.
 
+        The borrower keeps the rest of its loan, and others stay shrunk for that.
+
         :raises CgroupError: if the kernel refuses
         """
         with self.turn():
             shrink = self._shrunk.of(group)
             if shrink is None:
                 return False
-            if self._try_to_take_back(shrink.borrower):
+            if self._lower_loan(shrink):
+                self._shrunk.restore(shrink)
+            elif self._try_to_take_back(shrink.borrower):
                 self._end([shrink.borrower])
             if self._shrunk.of(group) is not None:
                 self.call_in(shrink.own, besides=group)
                 self._groups.apply(group, shrink.own)
                 self._shrunk.forget(group)
             return True
+
+    def _lower_loan(self, shrink: shrinks.Shrink) -> bool:
+        """Take from a borrower what one gave up for it; return whether it has a loan still.
+
+        If so, what it could have used of that is waited for.
+        """
+        try:
+            loan = self._made(shrink.borrower)
+            if loan is None or loan.has_ended:
+                return False
+            missing = self._missing(shrink)
+            less = budget.lowered(loan.whole, missing, loan.own)
+            if less == loan.own:
+                return False
+            if less != loan.whole:
+                # Whoever finds it so, cut off, ends the loan.
+                self._shrunk.not_drawn(shrink)
+                self._book.note(dataclasses.replace(loan, whole=less))
+                self._groups.apply(loan.group, less)
+                time.sleep(loan.own.period_us / 1e6)
+        except (errors.CgroupError, OSError) as exc:
+            LOG.warning('What /%s has on loan could not be lowered: %s', shrink.borrower, exc)
+            return False
+        return True
 
     def settle(self) -> None:
         """Give those their reservation again who are shrunk for no loan any more."""

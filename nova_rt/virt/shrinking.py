@@ -42,10 +42,12 @@ class Resident:
                 and self.own.period_us <= LONGEST_PERIOD_US
                 and least_us >= bandwidth.MIN_RUNTIME_US)
 
-    def least(self, runtime_us: int) -> int:
-        """Return the least runtime on a pCPU where it has this one."""
+    @property
+    def least(self) -> budget.Budget:
+        """What it has at least."""
         least_us = self.terms.min_runtime_us
-        return runtime_us if least_us is None else min(runtime_us, least_us)
+        return self.own if least_us is None else budget.Budget(
+            self.own.period_us, tuple(min(each, least_us) for each in self.own.runtimes_us))
 
 
 def chosen(wanted: Sequence[int], misser: Resident, others: Mapping[str, Resident],
@@ -62,7 +64,7 @@ def chosen(wanted: Sequence[int], misser: Resident, others: Mapping[str, Residen
             below[group].rank, -max(_spare(below[group])), group)):
         resident = below[group]
         asked = lacks if occupancy is shares.Occupancy.CHOSEN else [max(lacks)] * len(lacks)
-        less = _shrunk(resident, asked)
+        less = budget.lowered(resident.own, asked, resident.least)
         if less != resident.own:
             yield group, less
             lacks = [max(0, lack - (has - keeps)) for lack, has, keeps in zip(
@@ -71,18 +73,5 @@ def chosen(wanted: Sequence[int], misser: Resident, others: Mapping[str, Residen
 
 def _spare(resident: Resident) -> list[int]:
     """Return by pCPU how much bandwidth it can give up."""
-    least = budget.Budget(resident.own.period_us, tuple(
-        map(resident.least, resident.own.runtimes_us)))
     return [has - keeps for has, keeps in zip(
-        resident.own.bandwidths, least.bandwidths, strict=True)]
-
-
-def _shrunk(resident: Resident, asked: Sequence[int]) -> budget.Budget:
-    """Return what is left to it if it gives up so much, as far as it can."""
-    period_us = resident.own.period_us
-    return budget.Budget(period_us, tuple(
-        max(resident.least(runtime_us),
-            bandwidth.longest_runtime(max(0, has - more), period_us))
-        if runtime_us and more > 0 else runtime_us
-        for runtime_us, has, more in zip(
-            resident.own.runtimes_us, resident.own.bandwidths, asked, strict=True)))
+        resident.own.bandwidths, resident.least.bandwidths, strict=True)]

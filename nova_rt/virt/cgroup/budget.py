@@ -61,6 +61,18 @@ def extended(own: Budget, extra: Sequence[int]) -> Budget:
             own.runtimes_us, own.bandwidths, extra, strict=True)))
 
 
+def lowered(has: Budget, less: Sequence[int], least: Budget) -> Budget:
+    """Return a budget with less bandwidth, but no less than another of its period.
+
+    :param less: by pCPU, in fixed point
+    """
+    return Budget(has.period_us, tuple(
+        max(least_us, bandwidth.longest_runtime(max(0, from_ - by), has.period_us))
+        if runtime_us and by > 0 else runtime_us
+        for runtime_us, from_, by, least_us in zip(
+            has.runtimes_us, has.bandwidths, less, least.runtimes_us, strict=True)))
+
+
 def together(one: Budget, other: Budget) -> Budget:
     """Return what two budgets of one period need on each pCPU: the larger of both.
 

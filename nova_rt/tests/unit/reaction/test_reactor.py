@@ -226,6 +226,19 @@ def test_one_that_misses_while_it_is_shrunk_has_its_own_again(node):
     assert len(node.told) == 1
 
 
+def test_the_borrower_is_helped_at_its_next_miss_when_another_has_its_own_again(node):
+    job, other = node.run(WEB, 7, CRITICAL), node.run(DB, 8, ELASTIC)
+    node.begin(after=1)
+    node.watched(WEB, DB)
+    miss(job)
+    node.sentences(1)
+    miss(other)
+    node.eventually(lambda: len(node.shrunk) == 2)
+    node.kernel.stop(8)
+    miss(job)
+    node.eventually(lambda: node.has(7) == 80)
+
+
 def test_what_ends_without_the_reactor_is_told_too(node):
     job = node.run(WEB, 7, CRITICAL)
     node.run(DB, 8, ELASTIC)

@@ -218,15 +218,41 @@ def test_nobody_waits_for_one_with_a_long_period(run, has, lend):
     assert has(8)[0] == 40
 
 
-def test_one_that_misses_while_it_is_shrunk_has_its_reservation_again( run_two, has, lend, machine):
+def test_one_that_misses_while_it_is_shrunk_has_its_reservation_again(run_two, has, lend):
     run_two()
     lend(7)
+    began = time.monotonic()
     assert lend(8) == {}
-    assert (has(7)[0], has(8)[0]) == (40, 40)
-    time.sleep(PERIOD_US / 1e6)
+    # It has what is free still.
+    assert (has(7)[0], has(8)[0]) == (50, 40)
+    assert time.monotonic() - began >= PERIOD_US / 1e6
     lend(7)
     # It is left alone for a while.
     assert (has(7)[0], has(8)[0]) == (50, 40)
+
+
+def test_one_that_misses_takes_nothing_from_the_borrower_but_its_own(run, has, lend, machine):
+    run(7, holding(20, 0, rank=C))
+    run(8, holding(30, 0, rank=A, least=10))
+    run(9, holding(30, 0, rank=A, least=15))
+    lend(7)
+    assert (has(7)[0], has(8)[0], has(9)[0]) == (65, 10, 15)
+    lend(8)
+    assert (has(7)[0], has(8)[0], has(9)[0]) == (45, 30, 15)
+    machine.give_back(7)
+    assert (has(7)[0], has(8)[0], has(9)[0]) == (20, 30, 30)
+
+
+def test_one_that_misses_has_what_is_free_by_now_and_the_borrower_keeps_all(
+        run, has, lend, kernel):
+    run(7, holding(20, 0, rank=C))
+    run(8, holding(30, 0, rank=A, least=10))
+    run(9, holding(30, 0))
+    lend(7, bandwidth.fraction_to_bandwidth(0.3))
+    assert (has(7)[0], has(8)[0]) == (50, 10)
+    kernel.stop(9)
+    lend(8)
+    assert (has(7)[0], has(8)[0]) == (50, 30)
 
 
 @pytest.mark.parametrize('percents', [10, 20, 40, 50])
