@@ -82,11 +82,14 @@ class Lending:
             if self.make_whole(group):
                 self._shrunk.spare(group, until_s)
                 return {}
+            self._settle({each.borrower for each in self._shrunk.victims(group)
+                          if not each.drawn})
             if not self._cool_down(group):
                 return {}
-            loan = self._lend_free(group, most, until_s)
+            self._lend_free(group, most, until_s)
             if shrink:
-                loan = self._lend_more(group, most, until_s) or loan
+                self._lend_more(group, most, until_s)
+            loan = self._made(group)
         return {pcpu: lent for pcpu, lent in enumerate(loan.lent) if lent} if loan else {}
 
     def _cool_down(self, group: str) -> bool:
@@ -124,32 +127,35 @@ class Lending:
             raise
         return loan
 
-    def _lend_more(self, group: str, most: int, until_s: float) -> loans.Loan | None:
-        """Lend what less critical containers have on loan or can give up, as far as needed.
-
-        :returns: the loan, None if there is nothing more
-        """
+    def _lend_more(self, group: str, most: int, until_s: float) -> None:
+        """Lend what less critical containers have on loan or can give up, as far as needed."""
         lacks = self._lacking(group, most)
         lesser = self._shrunk.lesser(group)
         if lesser is None or not any(lacks):
-            return None
-        loan = None
+            return
         try:
             if self._call_in_of(lesser, lacks):
-                loan = self._lend_free(group, most, until_s)
+                self._lend_free(group, most, until_s)
                 lacks = self._lacking(group, most)
             if self._shrunk.begin(group, lacks, self._empty.occupancy):
-                before = self._made(group)
-                grown = self._lend_free(group, most, until_s)
-                if grown is None or (before is not None and grown.whole == before.whole):
-                    self._shrunk.undo(group)
-                else:
-                    loan = grown
-                    self._shrunk.drawn(group)
+                self._lend_given_up(group, most, until_s)
         except (errors.CgroupError, OSError) as exc:
             LOG.warning('/%s is lent no more than what is free: %s', group, exc)
             self._shrunk.undo(group)
-        return loan
+
+    def _lend_given_up(self, group: str, most: int, until_s: float) -> None:
+        """Lend what was given up for a container, or give it back if it has no use for it."""
+        before = self._made(group)
+        loan = self._lend_free(group, most, until_s)
+        if loan is None or (before is not None and loan.whole == before.whole):
+            self._shrunk.undo(group)
+            return
+        try:
+            self._shrunk.drawn(group)
+        except OSError as exc:
+            # Nobody else would know that they may stay shrunk.
+            LOG.warning('/%s is lent nothing, as it cannot be written down: %s', group, exc)
+            self._settle([group])
 
     def _lacking(self, group: str, most: int) -> list[int]:
         """Return by pCPU how much less a container has on loan than it may have."""
@@ -388,8 +394,12 @@ class Lending:
         with self.turn():
             borrowers = {shrink.borrower for shrink in self._shrunk.all()
                          if not self._backs(shrink)}
-            self._end([borrower for borrower in sorted(borrowers)
-                       if self._try_to_take_back(borrower)])
+            self._settle(borrowers)
+
+    def _settle(self, borrowers: Collection[str]) -> None:
+        """End the loans of some, and give those their reservation again who were shrunk."""
+        self._end([borrower for borrower in sorted(borrowers)
+                   if self._try_to_take_back(borrower)])
 
     def shrunk(self) -> Mapping[int, shrinks.Shrink]:
         """Return who is shrunk, by libvirt's id."""

@@ -429,6 +429,32 @@ def test_more_that_is_cut_off_never_adds_up_to_more_than_the_cap(
     assert [percents(kernel.bandwidths(f'machine/{pid}')) for pid, _ in held] == [20, 20]
 
 
+def test_one_that_cannot_be_noted_to_have_it_gives_it_back_first(
+        run_two, has, lend, kernel, shrunk, monkeypatch):
+    run_two()
+    note, write, sums, changed = shrinks.Shrinks.note, kernel.write, [], []
+
+    def full(book, shrink):
+        if shrink.drawn:
+            raise OSError(errno.ENOSPC, 'No space left on device')
+        note(book, shrink)
+
+    def watched(*args):
+        write(*args)
+        sums.append(has(7)[0] + has(8)[0])
+        changed.append((has(7)[0], has(8)[0], time.monotonic()))
+    monkeypatch.setattr(shrinks.Shrinks, 'note', full)
+    monkeypatch.setattr(kernel, 'write', watched)
+    assert lend(7) == {}
+    assert (has(7)[0], has(8)[0]) == (40, 40)
+    assert max(sums) <= 90
+    had = max(at for its, _, at in changed if its == 80)
+    lowered = min(at for _, _, at in changed if at > had)
+    restored = min(at for _, other, at in changed if at > had and other == 40)
+    assert restored - lowered >= PERIOD_US / 1e6
+    assert not list(shrunk)
+
+
 def test_where_reservations_occupy_every_pcpu_it_is_shrunk_on_every_one(book):
     kernel = fake_hcbs.FakeMaxKernel(PCPUS)
     found = detect.detect(kernel, kernel.count)
