@@ -205,8 +205,19 @@ class Lending:
                 held.runtimes_us, loan.own.runtimes_us, strict=True)))
         if made:
             self._groups.apply(group, loan.own)
-        self._book.note(dataclasses.replace(loan, returned_s=time.monotonic()))
+        self._note_returned(loan)
         return made
+
+    def _note_returned(self, loan: loans.Loan) -> None:
+        """Keep others from what a borrower may have used already."""
+        try:
+            self._book.note(dataclasses.replace(loan, returned_s=time.monotonic()))
+        except OSError as exc:
+            LOG.warning('The loan of /%s has been returned, which cannot be written down: %s',
+                        loan.group, exc)
+            # Nobody could wait for it later.
+            time.sleep(loan.whole.period_us / 1e6)
+            self.forget(loan.group)
 
     def _try_to_take_back(self, group: str) -> bool:
         """Take back a loan; return whether nobody has it any more."""
@@ -217,8 +228,8 @@ class Lending:
             # It has ended, and may have used it in its last period.
             loan = self._book.of(group)
             if loan is not None and loan.returned_s is None:
-                self._book.note(dataclasses.replace(loan, returned_s=time.monotonic()))
-        except errors.CgroupError as exc:
+                self._note_returned(loan)
+        except (errors.CgroupError, OSError) as exc:
             LOG.warning('What /%s has on loan could not be called in: %s', group, exc)
             return False
         return True

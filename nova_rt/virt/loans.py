@@ -92,9 +92,13 @@ class Loans:
         if not self._folder.is_dir():
             yield
             return
-        with open(self._folder / '.turn', 'w') as turn:
-            fcntl.flock(turn, fcntl.LOCK_EX)
+        # The folder itself, as nothing might be written to a full one.
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
             yield
+        finally:
+            os.close(folder)
 
     def make_folder(self) -> None:
         """Have a place to write to.
@@ -128,7 +132,7 @@ class Loans:
 
     def forget(self, group: str) -> None:
         """Forget a loan that has been given back; without one, do nothing."""
-        self._path(group).unlink(missing_ok=True)
+        forget(self._path(group))
 
     def _path(self, group: str) -> pathlib.Path:
         return self._folder / parse.quote(group, safe='')
@@ -146,6 +150,14 @@ class Loans:
             # Without it, the container is given what it holds, no more.
             LOG.warning('The loan in %s cannot be read: %s', path, exc)
             return None
+
+
+def forget(path: pathlib.Path) -> None:
+    """Remove a note, if that is possible: what it says is held against the kernel."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as exc:
+        LOG.warning('%s is over, but cannot be removed: %s', path, exc)
 
 
 def budget_in(told: dict[str, object]) -> budget.Budget:

@@ -98,7 +98,7 @@ class Shrinks:
 
     def forget(self, group: str) -> None:
         """Forget one that is over; without one, do nothing."""
-        self._path(group).unlink(missing_ok=True)
+        loans.forget(self._path(group))
 
     def _path(self, group: str) -> pathlib.Path:
         return self._folder / parse.quote(group, safe='')

@@ -4,6 +4,7 @@
 import contextlib
 import dataclasses
 import errno
+import pathlib
 import time
 
 import pytest
@@ -453,6 +454,77 @@ def test_one_that_cannot_be_noted_to_have_it_gives_it_back_first(
     restored = min(at for _, other, at in changed if at > had and other == 40)
     assert restored - lowered >= PERIOD_US / 1e6
     assert not list(shrunk)
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """Let nothing more be written down once it is called."""
+    def fill(*args, **kwargs):
+        raise OSError(errno.ENOSPC, 'No space left on device')
+    return lambda: [monkeypatch.setattr(pathlib.Path, name, fill)
+                    for name in ('write_text', 'touch', 'unlink')]
+
+
+def ends(machine, kernel):
+    kernel.stop(7)
+    machine.take_back('machine/7')
+
+
+@pytest.mark.parametrize('end', [
+    lambda machine, kernel: machine.give_back(7), ends,
+    lambda machine, kernel: machine.apply(7, reservations()[0][1]),
+    lambda machine, kernel: machine.lend(8, HALF, soon(), shrink=True)])
+def test_all_have_their_own_again_though_nothing_can_be_written_down(
+        run_two, has, lend, kernel, machine, full, end):
+    run_two()
+    lend(7)
+    full()
+    began = time.monotonic()
+    end(machine, kernel)
+    assert has(8)[0] == 40
+    assert time.monotonic() - began >= PERIOD_US / 1e6
+
+
+def test_nobody_else_has_to_do_with_what_cannot_be_written_down(
+        run_two, run, has, lend, kernel, machine, full):
+    run_two()
+    run(9, holding(10, 1))
+    lend(7)
+    full()
+    kernel.stop(9)
+    machine.take_back('machine/9')
+    machine.reconcile(reservations())
+    run(10, holding(10, 0))
+    assert (has(7)[0], has(8)[0], has(10)[0]) == (40, 40, 10)
+    machine.reconcile([*reservations(), (10, holding(10, 0))])
+    assert (has(7)[0], has(8)[0], has(10)[0]) == (40, 40, 10)
+
+
+def test_the_next_is_settled_though_one_cannot_be(run, has, lend, kernel, machine, monkeypatch):
+    for pid, pcpu in ((7, 0), (17, 1)):
+        run(pid, holding(40, pcpu, rank=C))
+        run(pid + 1, elastic_40(pcpu))
+        lend(pid)
+    take_back = machine._lending._take_back
+
+    def unwritable(group):
+        if group == 'machine/17':
+            raise OSError(errno.EROFS, 'Read-only file system')
+        return take_back(group)
+    monkeypatch.setattr(machine._lending, '_take_back', unwritable)
+    kernel.stop(17)
+    kernel.stop(7)
+    machine.take_back('machine/7')
+    assert (has(8)[0], has(18)[1]) == (40, 10)
+
+
+def test_taking_turns_writes_nothing(run_two, lend, book):
+    run_two()
+    lend(7)
+    before = sorted(book.folder.iterdir())
+    with loans.Loans(book.folder).turn():
+        assert sorted(book.folder.iterdir()) == before
+    assert '.turn' not in {path.name for path in before}
 
 
 def test_where_reservations_occupy_every_pcpu_it_is_shrunk_on_every_one(book):
