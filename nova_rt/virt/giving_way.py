@@ -68,25 +68,33 @@ class GivingWay:
                 if each.rank < misser.rank
                 and each.own.period_us <= shrinking.LONGEST_PERIOD_US]
 
-    def begin(self, group: str, lacks: Sequence[int], occupancy: shares.Occupancy) -> bool:
-        """Shrink others for a container, and wait until it may have that.
+    def asked(self, group: str, lacks: Sequence[int], occupancy: shares.Occupancy,
+              borrowers: Collection[str] = ()) -> Mapping[str, budget.Budget]:
+        """Return what is to be left to those who give up something for a container.
 
         :param lacks: by pCPU, the bandwidth that it lacks
+        :param borrowers: those that would have their reservation if they gave back a loan
+        """
+        now_s = time.monotonic()
+        others = {other: each for other, each in self._residents.items()
+                  if other != group and now_s >= self._spared_s.get(other, 0.0)
+                  and (other in borrowers or self._is_whole(other, each))}
+        return dict(shrinking.chosen(lacks, self._residents[group], others, occupancy))
+
+    def begin(self, group: str, asked: Mapping[str, budget.Budget]) -> bool:
+        """Shrink others for a container, and wait until it may have that.
+
+        :param asked: what is left to whom
         :returns: whether anybody gave up anything
         :raises CgroupError: if the kernel refuses
         :raises OSError: if it cannot be written down
         """
-        whole = {other: each for other, each in self._residents.items()
-                 if other != group and self._is_whole(other, each)}
-        gave_up = [self._shrink(other, less, group) for other, less in shrinking.chosen(
-            lacks, self._residents[group], whole, occupancy)]
+        gave_up = [self._shrink(other, less, group) for other, less in asked.items()]
         time.sleep(max((each.cooling_s for each in gave_up), default=0.0))
         return bool(gave_up)
 
     def _is_whole(self, group: str, resident: shrinking.Resident) -> bool:
         """Return whether a container has its reservation, no less and no more."""
-        if time.monotonic() < self._spared_s.get(group, 0.0):
-            return False
         try:
             return self._groups.holds(group, resident.own)
         except errors.MissingControlFileError:

@@ -134,10 +134,18 @@ class Lending:
         if lesser is None or not any(lacks):
             return
         try:
-            if self._call_in_of(lesser, lacks):
+            if self._call_in_of([
+                    loan.group for loan in self._out() if loan.group in lesser
+                    and any(lack and lent for lack, lent in zip(
+                        lacks, loan.lent, strict=True))]):
                 self._lend_free(group, most, until_s)
                 lacks = self._lacking(group, most)
-            if self._shrunk.begin(group, lacks, self._empty.occupancy):
+            # Who has something on loan elsewhere can give up something here.
+            borrowers = {loan.group for loan in self._out()}
+            self._call_in_of(borrowers & self._shrunk.asked(
+                group, lacks, self._empty.occupancy, borrowers).keys())
+            if self._shrunk.begin(group, self._shrunk.asked(
+                    group, lacks, self._empty.occupancy)):
                 self._lend_given_up(group, most, until_s)
         except (errors.CgroupError, OSError) as exc:
             LOG.warning('/%s is lent no more than what is free: %s', group, exc)
@@ -168,13 +176,13 @@ class Lending:
         return [max(0, want - have) for want, have in zip(
             whole.bandwidths, has.bandwidths, strict=True)]
 
-    def _call_in_of(self, lesser: Collection[str], lacks: Sequence[int]) -> bool:
-        """Take back what some containers have on loan where it is lacking; whether any had."""
-        called_in = [
-            loan.group for loan in list(self._book)
-            if loan.group in lesser and loan.returned_s is None
-            and any(lack and lent for lack, lent in zip(lacks, loan.lent, strict=True))
-            and self._try_to_take_back(loan.group)]
+    def _out(self) -> list[loans.Loan]:
+        """Return the loans that have not been given back."""
+        return [loan for loan in self._book if loan.returned_s is None]
+
+    def _call_in_of(self, borrowers: Collection[str]) -> bool:
+        """Take back what some containers have on loan; return whether any had."""
+        called_in = [group for group in sorted(borrowers) if self._try_to_take_back(group)]
         time.sleep(max((self._cooling_s(group) for group in called_in), default=0.0))
         self._end(called_in)
         return bool(called_in)

@@ -168,6 +168,27 @@ def test_what_a_less_critical_one_has_on_loan_goes_first(run, has, lend, machine
     assert (has(7)[0], has(8)[0]) == (50, 40)
 
 
+def test_one_with_a_loan_elsewhere_gives_way_too(run, has, lend, machine):
+    run(7, holding(40, 0, rank=C))
+    run(8, elastic_40(0, 1))
+    run(9, holding(10, 0))
+    machine.lend(8, HALF, soon())
+    assert has(8) == [40, 90, 0, 0]
+    lend(7)
+    assert (has(7)[0], has(8)) == (70, [10, 40, 0, 0])
+
+
+def test_a_loan_elsewhere_stays_where_enough_is_free_here(run, has, lend, kernel, machine):
+    run(7, holding(20, 0, rank=C))
+    run(8, holding(20, 0, 1, rank=A, least=10))
+    run(9, holding(50, 0))
+    machine.lend(8, HALF, soon())
+    assert has(8) == [20, 70, 0, 0]
+    kernel.stop(9)
+    lend(7)
+    assert (has(7)[0], has(8)) == (70, [20, 70, 0, 0])
+
+
 def test_a_loan_that_others_were_shrunk_for_goes_to_the_more_critical(run, has, lend):
     run(7, holding(20, 0, rank=C))
     run(8, holding(20, 0, rank=B))
