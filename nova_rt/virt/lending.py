@@ -429,8 +429,11 @@ class Lending:
         """Forget the loans of containers that have ended, and what was given back."""
         with self.turn():
             for loan in list(self._book):
-                given_back = loan.returned_s is not None and not loan.cooling_s
-                if given_back or not self._groups.exists(loan.group):
+                if loan.returned_s is None:
+                    if not self._groups.exists(loan.group):
+                        # It may have used it in its last period.
+                        self._note_returned(loan)
+                elif not loan.cooling_s:
                     self.forget(loan.group)
             self._shrunk.forget_ended()
 

@@ -323,6 +323,28 @@ def test_a_borrower_that_ends_leaves_it_to_whose_it_is(run_two, has, lend, kerne
     assert has(8)[0] == 40
 
 
+def test_a_borrower_that_ends_during_the_periodic_update_is_waited_for(
+        run, has, lend, kernel, machine, book, monkeypatch):
+    held = [(7, holding(40, 0, rank=C, period_us=300_000)), (8, elastic_40(0))]
+    for each in held:
+        run(*each)
+    lend(7)
+    keeps, ended = machine._keeps_loan, []
+
+    def ending(pid, holding):
+        kept = keeps(pid, holding)
+        if pid == 8 and not ended:
+            kernel.stop(7)
+            ended.append(time.monotonic())
+        return kept
+    monkeypatch.setattr(machine, '_keeps_loan', ending)
+    machine.reconcile(held)
+    assert has(8)[0] == 40
+    assert time.monotonic() - ended[0] >= 0.3
+    machine.reconcile(held[1:])
+    assert not list(book)
+
+
 def test_one_that_is_shrunk_may_end(run_two, has, lend, kernel, machine, shrunk):
     run_two()
     lend(7)
