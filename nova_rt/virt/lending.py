@@ -89,6 +89,7 @@ class Lending:
             self._lend_free(group, most, until_s)
             if shrink:
                 self._lend_more(group, most, until_s)
+            self._return_what_is_free()
             loan = self._made(group)
         return {pcpu: lent for pcpu, lent in enumerate(loan.lent) if lent} if loan else {}
 
@@ -292,7 +293,9 @@ class Lending:
         for loan in self._book:
             if loan.returned_s is None or loan.cooling_s:
                 lent_by[loan.group] = loan.lent
-            if loan.cooling_s:
+            # One that has ended may have used it in its last period.
+            if loan.cooling_s or (
+                    loan.returned_s is None and not self._groups.exists(loan.group)):
                 taken = [t + lent for t, lent in zip(taken, loan.lent, strict=True)]
         return [t + kept for t, kept in zip(
             taken, self._shrunk.kept_from(group, lent_by, len(taken)), strict=True)]
@@ -409,11 +412,22 @@ class Lending:
         return True
 
     def settle(self) -> None:
-        """Give those their reservation again who are shrunk for no loan any more."""
+        """Give those their reservation again who are shrunk for no loan any more.
+
+        And those whose room is free by now.
+        """
         with self.turn():
             borrowers = {shrink.borrower for shrink in self._shrunk.all()
                          if not self._backs(shrink)}
             self._settle(borrowers)
+            self._return_what_is_free()
+
+    def _return_what_is_free(self) -> None:
+        """Give those their reservation again who need not be shrunk, and leave the loans."""
+        for shrink in sorted(self._shrunk.all(), key=lambda each: (max(each.freed), each.group)):
+            with contextlib.suppress(errors.MissingControlFileError):
+                if self._shrunk.of(shrink.group) and not any(self._missing(shrink)):
+                    self._shrunk.restore(shrink)
 
     def _settle(self, borrowers: Collection[str]) -> None:
         """End the loans of some, and give those their reservation again who were shrunk."""

@@ -199,6 +199,48 @@ def test_a_loan_that_others_were_shrunk_for_goes_to_the_more_critical(run, has, 
     assert (has(7)[0], has(8)[0], has(9)[0]) == (60, 20, 10)
 
 
+@pytest.mark.parametrize('look', [
+    lambda machine: machine.reconcile([
+        (7, holding(20, 0, rank=C)), (8, elastic_40(0)), (9, holding(20, 0, rank=A, least=10))]),
+    lambda machine: machine.lend(7, bandwidth.fraction_to_bandwidth(0.4), soon(), shrink=True)])
+def test_who_gave_up_least_has_its_own_again_where_that_is_free_by_now(
+        run, has, lend, kernel, machine, look):
+    run(7, holding(20, 0, rank=C))
+    run(8, elastic_40(0))
+    run(9, holding(20, 0, rank=A, least=10))
+    run(10, holding(10, 0))
+    lend(7, bandwidth.fraction_to_bandwidth(0.4))
+    assert (has(7)[0], has(8)[0], has(9)[0]) == (60, 10, 10)
+    kernel.stop(10)
+    look(machine)
+    assert (has(7)[0], has(8)[0], has(9)[0]) == (60, 10, 20)
+
+
+def test_what_others_may_still_use_is_not_free_for_who_was_shrunk(
+        run, has, lend, kernel, machine):
+    held = [(7, holding(20, 0, rank=C)), (8, elastic_40(0)),
+            (9, holding(20, 0, rank=C, period_us=4_000_000))]
+    for each in held:
+        run(*each)
+    machine.lend(9, HALF, soon())
+    machine.give_back(9)
+    lend(7, bandwidth.fraction_to_bandwidth(0.1))
+    assert (has(7)[0], has(8)[0]) == (30, 30)
+    machine.reconcile(held)
+    assert (has(7)[0], has(8)[0]) == (30, 30)
+
+
+def test_what_one_had_that_has_just_ended_is_lent_to_nobody_yet(run_two, run, has, lend, kernel):
+    run_two()
+    run(9, holding(10, 0))
+    lend(7)
+    kernel.stop(7)
+    assert has(8)[0] == 10
+    # Of 90%, 30% are given up, and were lent.
+    lend(9, bandwidth.fraction_to_bandwidth(0.9))
+    assert has(9)[0] == 50
+
+
 def test_giving_back_takes_a_period_of_the_borrower(run_two, has, lend, machine, shrunk):
     run_two()
     lend(7)
@@ -545,8 +587,9 @@ def test_nobody_else_has_to_do_with_what_cannot_be_written_down(
 
 def test_the_next_is_settled_though_one_cannot_be(run, has, lend, kernel, machine, monkeypatch):
     for pid, pcpu in ((7, 0), (17, 1)):
-        run(pid, holding(40, pcpu, rank=C))
+        run(pid, holding(20, pcpu, rank=C))
         run(pid + 1, elastic_40(pcpu))
+        run(pid + 2, holding(30, pcpu))
         lend(pid)
     take_back = machine._lending._take_back
 
