@@ -26,10 +26,12 @@ class Terms:
 
     :ivar criticality: None if it says none
     :ivar min_runtime_us: the least runtime that it can live with, None if it is not elastic
+    :ivar known: False of a server that was started before anybody wrote this down
     """
 
     criticality: criticality.Criticality | None = None
     min_runtime_us: int | None = None
+    known: bool = True
 
 
 def parse(name: str, value: object) -> int:

@@ -60,12 +60,15 @@ class GivingWay:
         self._spared_s[group] = until_s
 
     def lesser(self, group: str) -> Collection[str] | None:
-        """Return the less critical containers, None if nobody gives way to this one."""
+        """Return the containers that are known to be less critical.
+
+        None if nobody gives way to this one.
+        """
         misser = self._residents.get(group)
         if misser is None or misser.own.period_us > shrinking.LONGEST_PERIOD_US:
             return None
         return [other for other, each in self._residents.items()
-                if each.rank < misser.rank
+                if each.rank < misser.rank and each.terms.known
                 and each.own.period_us <= shrinking.LONGEST_PERIOD_US]
 
     def asked(self, group: str, lacks: Sequence[int], occupancy: shares.Occupancy,

@@ -82,7 +82,7 @@ def test_what_is_invalid_counts_as_not_said(extra_specs, terms):
 
 @pytest.mark.parametrize('terms', [
     elastic.Terms(), elastic.Terms(Criticality.C), elastic.Terms(None, 5000),
-    elastic.Terms(Criticality.A, 2)])
+    elastic.Terms(Criticality.A, 2), elastic.Terms(known=False)])
 def test_a_domain_says_it_too(terms):
     holding = ledger.Holding(WANTED, (1,), terms)
     assert domain_xml.holding_of(domain_xml.metadata(holding)).terms == terms

@@ -168,6 +168,16 @@ def test_what_a_less_critical_one_has_on_loan_goes_first(run, has, lend, machine
     assert (has(7)[0], has(8)[0]) == (50, 40)
 
 
+def test_one_of_which_is_not_known_what_it_counts_as_keeps_its_loan(run, has, lend, machine):
+    run(7, holding(20, 0, rank=B))
+    # Started before an upgrade: it may be more critical.
+    run(8, ledger.Holding(
+        reservation.Reservation(2_000, PERIOD_US, 1), (0,), elastic.Terms(known=False)))
+    lend(8)
+    lend(7)
+    assert (has(7)[0], has(8)[0]) == (20, 70)
+
+
 def test_one_with_a_loan_elsewhere_gives_way_too(run, has, lend, machine):
     run(7, holding(40, 0, rank=C))
     run(8, elastic_40(0, 1))
