@@ -92,7 +92,11 @@ class GivingWay:
         :raises CgroupError: if the kernel refuses
         :raises OSError: if it cannot be written down
         """
-        gave_up = [self._shrink(other, less, group) for other, less in asked.items()]
+        gave_up = []
+        for other, less in asked.items():
+            # One that has just ended keeps others from nothing.
+            with contextlib.suppress(errors.MissingControlFileError):
+                gave_up.append(self._shrink(other, less, group))
         time.sleep(max((each.cooling_s for each in gave_up), default=0.0))
         return bool(gave_up)
 

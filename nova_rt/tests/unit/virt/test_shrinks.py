@@ -406,6 +406,23 @@ def test_one_that_is_shrunk_may_end(run_two, has, lend, kernel, machine, shrunk)
     assert not list(shrunk)
 
 
+def test_one_that_ends_while_it_is_asked_keeps_others_from_nothing(
+        run, has, lend, kernel, machine, shrunk, monkeypatch):
+    run(7, holding(20, 0, rank=C))
+    run(8, holding(30, 0, rank=A, least=10))
+    run(9, holding(30, 0, rank=A, least=10))
+    apply = machine._hierarchy.apply
+
+    def ending(group, wanted):
+        if group == 'machine/9':
+            kernel.stop(9)
+        apply(group, wanted)
+    monkeypatch.setattr(machine._hierarchy, 'apply', ending)
+    lend(7)
+    assert (has(7)[0], has(8)[0]) == (70, 10)
+    assert [each.group for each in shrunk] == ['machine/8']
+
+
 def test_nobody_else_is_lent_what_was_given_up(run, has, lend, machine, book):
     run(7, holding(20, 0, rank=C))
     run(8, elastic_40(0))
