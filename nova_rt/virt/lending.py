@@ -78,6 +78,7 @@ class Lending:
         :raises OSError: if it cannot be written down
         """
         self._book.make_folder()
+        until_s = min(until_s, time.monotonic() + loans.LONGEST_S)
         with self.turn():
             if self.make_whole(group):
                 self._shrunk.spare(group, until_s)

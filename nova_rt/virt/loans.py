@@ -26,6 +26,8 @@ from nova_rt.virt.cgroup import budget
 LOG = logging.getLogger(__name__)
 
 FOLDER = pathlib.Path('/run/nova-rt/loans')
+# What is noted for longer is from before another boot.
+LONGEST_S = 24 * 3600.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ class Loan:
     @property
     def has_ended(self) -> bool:
         """Whether it is time to give it back."""
-        return time.monotonic() >= self.until_s
+        now_s = time.monotonic()
+        return now_s >= self.until_s or self.until_s > now_s + LONGEST_S
 
     @property
     def cooling_s(self) -> float:
@@ -59,7 +62,7 @@ class Loan:
         """
         if self.returned_s is None:
             return 0.0
-        return max(0.0, self.returned_s + self.whole.period_us / 1e6 - time.monotonic())
+        return cooling_s(self.returned_s, self.whole.period_us)
 
     @property
     def lent(self) -> tuple[int, ...]:
@@ -150,6 +153,14 @@ class Loans:
             # Without it, the container is given what it holds, no more.
             LOG.warning('The loan in %s cannot be read: %s', path, exc)
             return None
+
+
+def cooling_s(since_s: float, period_us: int) -> float:
+    """Return what is left of a period; nothing of what another boot was to see."""
+    now_s = time.monotonic()
+    if since_s > now_s:
+        return 0.0
+    return max(0.0, since_s + period_us / 1e6 - now_s)
 
 
 def forget(path: pathlib.Path) -> None:

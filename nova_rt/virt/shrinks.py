@@ -12,7 +12,6 @@ import dataclasses
 import json
 import os
 import pathlib
-import time
 from urllib import parse
 
 from oslo_log import log as logging
@@ -52,10 +51,9 @@ class Shrink:
 
         As with a loan that was given back (:attr:`nova_rt.virt.loans.Loan.cooling_s`).
         """
-        period_s = self.own.period_us / 1e6
         if self.since_s is None:
-            return period_s
-        return max(0.0, self.since_s + period_s - time.monotonic())
+            return self.own.period_us / 1e6
+        return loans.cooling_s(self.since_s, self.own.period_us)
 
     @property
     def freed(self) -> tuple[int, ...]:

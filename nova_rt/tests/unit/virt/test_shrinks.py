@@ -568,6 +568,31 @@ def test_one_that_cannot_be_noted_to_have_it_gives_it_back_first(
     assert not list(shrunk)
 
 
+@pytest.mark.parametrize(('since_s', 'cools'), [(-3.0, False), (-0.005, True), (5000.0, False)])
+def test_what_was_noted_before_another_boot_does_not_cool_for_long(monkeypatch, since_s, cools):
+    now_s = 1000.0
+    monkeypatch.setattr(time, 'monotonic', lambda: now_s)
+    own, less = (budget.Budget(PERIOD_US * 100, (each,)) for each in (4_000, 1_000))
+    for noted in (shrinks.Shrink('a', own, less, 'b', now_s + since_s),
+                  loans.Loan('a', less, own, 0.0, now_s + since_s)):
+        assert (noted.cooling_s > 0) is cools
+        assert noted.cooling_s <= 1
+
+
+def test_no_loan_is_longer_than_a_day(run_two, lend, book):
+    run_two()
+    lend(7, until_s=time.monotonic() + 1e6)
+    assert book.of('machine/7').until_s <= time.monotonic() + loans.LONGEST_S
+
+
+def test_a_loan_that_was_noted_before_another_boot_has_ended(monkeypatch):
+    own = budget.Budget(PERIOD_US, (1_000,))
+    now_s = 1000.0
+    monkeypatch.setattr(time, 'monotonic', lambda: now_s)
+    assert loans.Loan('a', own, own, now_s + loans.LONGEST_S + 1).has_ended
+    assert not loans.Loan('a', own, own, now_s + loans.LONGEST_S).has_ended
+
+
 @pytest.fixture
 def full(monkeypatch):
     """Let nothing more be written down once it is called."""
