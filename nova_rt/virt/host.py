@@ -366,12 +366,13 @@ class ReservationHost(Host):
             return None
         groups = {server: self.group_of(pid)
                   for server, pid in running.items()}
-        found = survey.survey(self._dialect, self._tops, {
-            server: group for server, group in groups.items() if group})
-        # A loan is no drift.
-        return dataclasses.replace(found, containers={
-            server: self._lending.without_loan(groups[server], held)
-            for server, held in found.containers.items()})
+        # A loan is no drift, nor is what is under way to become one.
+        with self._lending.turn():
+            found = survey.survey(self._dialect, self._tops, {
+                server: group for server, group in groups.items() if group})
+            return dataclasses.replace(found, containers={
+                server: self._lending.without_loan(groups[server], held)
+                for server, held in found.containers.items()})
 
     def usages(self, running: Mapping[str, tuple[int, ledger.Holding]],
                ) -> usage.ByServer:

@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import errno
 import pathlib
+import threading
 import time
 
 import pytest
@@ -443,6 +444,17 @@ def test_the_periodic_update_and_the_audit_know_of_it(run_two, has, lend, machin
             for pid, _ in reservations()] == [40, 40]
     shrunk.forget('machine/8')
     assert percents(machine.survey({'web': 8}).containers['web']) == 10
+
+
+def test_the_audit_waits_until_it_is_known_who_is_shrunk_for_whom(run, has, lend, machine):
+    run(7, holding(40, 0, rank=C))
+    run(8, holding(40, 0, rank=A, least=10, period_us=1_000_000))
+    lender = threading.Thread(target=lend, args=(7,))
+    lender.start()
+    while has(8)[0] == 40:
+        time.sleep(0.001)
+    assert percents(machine.survey({'web': 8}).containers['web']) == 40
+    lender.join()
 
 
 def percents(bandwidths):
