@@ -108,7 +108,8 @@ def terms(extra_specs: Mapping[str, object],
 
     What is invalid counts as not said: nothing is taken from such a server.
     """
+    said = None
     with contextlib.suppress(reservation.InvalidReservationError):
-        return Terms(criticality.in_extra_specs(extra_specs),
-                     requested(extra_specs, {}, wanted))
-    return Terms()
+        said = criticality.in_extra_specs(extra_specs)
+        return Terms(said, requested(extra_specs, {}, wanted))
+    return Terms(said)

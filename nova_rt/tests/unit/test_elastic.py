@@ -75,6 +75,7 @@ def test_without_a_reservation_there_is_nothing_elastic():
     ({EXTRA_SPEC: '5000', 'hw:cpu.rt_criticality': 'B'}, elastic.Terms(Criticality.B, 5000)),
     # From before it was checked.
     ({EXTRA_SPEC: '10001'}, elastic.Terms()),
+    ({EXTRA_SPEC: '10001', 'hw:cpu.rt_criticality': 'C'}, elastic.Terms(Criticality.C)),
     ({EXTRA_SPEC: '5000', 'hw:cpu.rt_criticality': 'x'}, elastic.Terms())])
 def test_what_is_invalid_counts_as_not_said(extra_specs, terms):
     assert elastic.terms(extra_specs, WANTED) == terms
