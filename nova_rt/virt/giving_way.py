@@ -156,7 +156,7 @@ class GivingWay:
         """Give a container its reservation again; what the kernel refuses is logged."""
         try:
             if self._groups.holds(shrink.group, shrink.less):
-                self._groups.apply(shrink.group, shrink.own)
+                self._groups.insist(shrink.group, shrink.own)
                 LOG.info('/%s has its reservation again', shrink.group)
         except errors.MissingControlFileError:
             LOG.debug('/%s has ended.', shrink.group)

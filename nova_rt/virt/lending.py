@@ -214,7 +214,7 @@ class Lending:
             and all(has >= own for has, own in zip(
                 held.runtimes_us, loan.own.runtimes_us, strict=True)))
         if made:
-            self._groups.apply(group, loan.own)
+            self._groups.insist(group, loan.own)
         self._note_returned(loan)
         return made
 
@@ -405,7 +405,7 @@ class Lending:
                 # Whoever finds it so, cut off, ends the loan.
                 self._shrunk.not_drawn(shrink)
                 self._book.note(dataclasses.replace(loan, whole=less))
-                self._groups.apply(loan.group, less)
+                self._groups.insist(loan.group, less)
                 time.sleep(loan.own.period_us / 1e6)
         except (errors.CgroupError, OSError) as exc:
             LOG.warning('What /%s has on loan could not be lowered: %s', shrink.borrower, exc)

@@ -501,6 +501,25 @@ def test_what_cannot_be_read_is_put_right(run_two, has, lend, machine, shrunk, l
 
 
 @pytest.mark.parametrize('nth', range(1, 12))
+def test_what_the_kernel_refuses_for_a_moment_is_tried_again(
+        run_two, run, has, lend, kernel, machine, monkeypatch, nth):
+    run_two()
+    run(9, holding(5, 0))
+    lend(7)
+    write, left = kernel.write, [nth]
+
+    def failing(*args):
+        left[0] -= 1
+        if left[0] == 0:
+            raise errors.KernelRefusalError('It counts what has ended.', errno.EINVAL)
+        write(*args)
+    with monkeypatch.context() as patched:
+        patched.setattr(kernel, 'write', failing)
+        machine.apply(9, holding(10, 0))
+    assert (has(7)[0], has(8)[0], has(9)[0]) == (40, 40, 10)
+
+
+@pytest.mark.parametrize('nth', range(1, 12))
 @pytest.mark.parametrize('fault', [errors.KernelRefusalError, SystemExit])
 def test_whatever_is_refused_or_cut_off_is_put_right(
         run_two, has, lend, kernel, open_host, monkeypatch, shrunk, fault, nth):
