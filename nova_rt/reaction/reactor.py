@@ -218,6 +218,8 @@ class Reactor:
             LOG.warning('The server %s misses deadlines, and nothing could be lent to it: %s',
                         server, exc)
             self._helped[server] = _Help(False, ends_s, until_s, False)
+            if shrink is not None:
+                self._help_anew(shrink.borrower)
             return
         self._shrunk.look(self._names, None if shrink is None else server)
         if shrink is not None and not lent:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reactor hears real processes; the kernel's budgets are a stand-in's."""
 
+import errno
 import time
 
 import pytest
@@ -21,6 +22,7 @@ from nova_rt.virt import containers
 from nova_rt.virt import host
 from nova_rt.virt import loans
 from nova_rt.virt.cgroup import detect
+from nova_rt.virt.cgroup import errors as cgroup_errors
 
 pytestmark = retries.ONCE
 
@@ -237,6 +239,27 @@ def test_the_borrower_is_helped_at_its_next_miss_when_another_has_its_own_again(
     node.kernel.stop(8)
     miss(job)
     node.eventually(lambda: node.has(7) == 80)
+
+
+def test_the_borrower_is_helped_though_the_other_could_not_have_its_own(node, monkeypatch):
+    job, other = node.run(WEB, 7, CRITICAL), node.run(DB, 8, ELASTIC)
+    node.begin(after=1)
+    node.watched(WEB, DB)
+    miss(job)
+    node.sentences(1)
+    lend = node.host.lend
+
+    def refused(number, *args):
+        if number == 7:
+            return lend(number, *args)
+        node.host.give_back(7)
+        raise cgroup_errors.KernelRefusalError('no', errno.EINVAL)
+    monkeypatch.setattr(node.host, 'lend', refused)
+    miss(other)
+    node.eventually(lambda: node.has(7) == 30)
+    node.eventually(lambda: DB in node.reactor._helped)
+    miss(job)
+    node.eventually(lambda: node.has(7) == 70)
 
 
 def test_what_ends_without_the_reactor_is_told_too(node):
