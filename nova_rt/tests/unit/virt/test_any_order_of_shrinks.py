@@ -107,6 +107,8 @@ class GivingWay(stateful.RuleBasedStateMachine):
         self.kernel = Kernel()
         self.folder = tempfile.TemporaryDirectory()
         self.book = loans.Loans(pathlib.Path(self.folder.name, 'loans'))
+        self.notes_left = NEVER
+        self.note_for(self.book)
         self.shrunk = shrinks.Shrinks(self.book.folder)
         self.held = {}
         self.pid = 10
@@ -120,6 +122,7 @@ class GivingWay(stateful.RuleBasedStateMachine):
         self.machine = host.ReservationHost(
             found, shares.HostShares.empty([CAP] * PCPUS, found.occupancy), book=self.book)
         self.machine._confinement = self
+        self.note_for(self.machine._lending._shrunk._book)
         self.machine.reconcile(self.held.items())
 
     # What confines threads; a test's own processes have no cpuset.
@@ -145,28 +148,49 @@ class GivingWay(stateful.RuleBasedStateMachine):
         return data.draw(st.sampled_from(sorted(self.held)))
 
     def may_fail(self, data):
-        """Let a write fail; return whether that kills the service."""
-        kills = data.draw(st.sampled_from([None, False, True]))
-        if kills is not None:
+        """Let a write fail, or all notes; return with what."""
+        fault = data.draw(st.sampled_from([
+            None, errors.KernelRefusalError, SystemExit, OSError]))
+        if fault is OSError:
+            self.notes_left = data.draw(st.integers(0, 6))
+        elif fault is not None:
             self.kernel.fails_after = data.draw(st.integers(0, 8))
-            self.kernel.fault = SystemExit if kills else errors.KernelRefusalError
-        return kills
+            self.kernel.fault = fault
+        return fault
 
-    def survive(self, data, call):
-        """Do something that may be refused or cut off; return whether it was done."""
-        kills = self.may_fail(data)
+    def note_for(self, book):
+        """Let a book write while there is room."""
+        note = book.note
+
+        def noting(what):
+            self.notes_left -= 1
+            if self.notes_left < 0:
+                raise OSError(errno.ENOSPC, 'No space left on device')
+            note(what)
+        book.note = noting
+
+    def survive(self, data, call, lends=False):
+        """Do something that may be refused or cut off; return whether it was done.
+
+        :param lends: whether it may be refused as it cannot be written down
+        """
+        fault = self.may_fail(data)
         try:
             call()
         except errors.KernelRefusalError:
-            assert kills is False
-            self.kernel.fails_after = NEVER
+            assert fault is errors.KernelRefusalError
+            return False
+        except OSError:
+            assert fault is OSError
+            assert lends
             return False
         except SystemExit:
             self.restart()
             return False
+        finally:
+            self.kernel.fails_after = self.notes_left = NEVER
         if self.kernel.dead:
             self.restart()
-        self.kernel.fails_after = NEVER
         return True
 
     @stateful.rule(data=st.data())
@@ -220,7 +244,8 @@ class GivingWay(stateful.RuleBasedStateMachine):
     def miss(self, data, most, ended):
         pid = self.any(data)
         until_s = time.monotonic() + (0 if ended else 60)
-        self.survive(data, lambda: self.machine.lend(pid, most, until_s, shrink=True))
+        self.survive(data, lambda: self.machine.lend(pid, most, until_s, shrink=True),
+                     lends=True)
 
     @stateful.precondition(lambda self: self.held)
     @stateful.rule(data=st.data())

@@ -674,13 +674,13 @@ def test_the_next_is_settled_though_one_cannot_be(run, has, lend, kernel, machin
         run(pid + 1, elastic_40(pcpu))
         run(pid + 2, holding(30, pcpu))
         lend(pid)
-    take_back = machine._lending._take_back
+    take_back = machine._lending._loans.take_back
 
     def unwritable(group):
         if group == 'machine/17':
             raise OSError(errno.EROFS, 'Read-only file system')
         return take_back(group)
-    monkeypatch.setattr(machine._lending, '_take_back', unwritable)
+    monkeypatch.setattr(machine._lending._loans, 'take_back', unwritable)
     kernel.stop(17)
     kernel.stop(7)
     machine.take_back('machine/7')
