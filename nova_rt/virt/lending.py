@@ -200,6 +200,14 @@ class Lending:
         :param take_back: lowers them
         :raises CgroupError: if the kernel does not admit it
         """
+        try:
+            self._admit(group, wanted, take_back)
+        except errors.CgroupError:
+            # It may have been shrunk for one whose loan was called in.
+            self._settling.settle()
+            raise
+
+    def _admit(self, group: str, wanted: budget.Budget, take_back: Callable[[], None]) -> None:
         self._settling.call_in(wanted, besides=group)
         try:
             self._groups.apply(group, wanted)

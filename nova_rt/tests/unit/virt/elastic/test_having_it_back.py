@@ -17,6 +17,7 @@ from nova_rt.testing.elastic_servers import on_first
 from nova_rt.testing.elastic_servers import PERIOD_US
 from nova_rt.testing.elastic_servers import reservations
 from nova_rt.testing.elastic_servers import soon
+from nova_rt.virt.cgroup import errors
 
 
 @pytest.mark.parametrize('look', [
@@ -105,6 +106,15 @@ def test_another_reservation_of_one_that_is_shrunk_counts(
     machine.apply(8, holding(percents, 0, rank=A, least=10))
     assert has(8)[0] == percents
     assert not list(shrunk)
+
+
+def test_one_that_is_refused_another_reservation_has_its_own_again(
+        run_two, has, lend, machine):
+    run_two()
+    lend(7)
+    with pytest.raises(errors.KernelRefusalError):
+        machine.apply(8, holding(60, 0, rank=A, least=10))
+    assert (has(7)[0], has(8)[0]) == (40, 40)
 
 
 def test_a_move_of_one_that_is_shrunk_has_all_of_it_moved(run_two, has, lend, machine):
