@@ -192,7 +192,7 @@ def test_the_audit_waits_until_it_is_known_who_is_shrunk_for_whom(run, has, lend
     run(8, holding(40, 0, rank=A, least=10, period_us=1_000_000))
     lender = threading.Thread(target=lend, args=(7,))
     lender.start()
-    while has(8)[0] == 40:
+    while has(8)[0] == 40 and lender.is_alive():
         time.sleep(0.001)
     assert on_first(machine.survey({'web': 8}).containers['web']) == 40
     lender.join()
