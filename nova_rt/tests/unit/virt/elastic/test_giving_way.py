@@ -215,3 +215,6 @@ def test_where_reservations_occupy_every_pcpu_it_is_shrunk_on_every_one(book):
         machine.apply(pid, each)
     machine.lend(7, HALF, soon(), shrink=True)
     assert [on_first(kernel.bandwidths(f'machine/{pid}')) for pid in (7, 8)] == [80, 10]
+    machine.lend(8, HALF, soon(), shrink=True)
+    assert len(set(kernel.bandwidths('machine/7'))) == 1
+    assert [on_first(kernel.bandwidths(f'machine/{pid}')) for pid in (7, 8)] == [50, 40]
