@@ -87,8 +87,9 @@ class Lending:
             if self.make_whole(group):
                 self._shrunk.spare(group, until_s)
                 return {}
-            self._settling.settle_with({each.borrower for each in self._shrunk.victims(group)
-                          if not each.drawn})
+            if not all(each.drawn for each in self._shrunk.victims(group)):
+                # What was cut off, or could not be taken back.
+                self._settling.settle_with([group])
             if not self._cool_down(group):
                 return {}
             self._lend_free(group, most, until_s)
