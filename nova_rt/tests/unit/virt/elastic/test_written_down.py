@@ -160,6 +160,37 @@ def test_what_was_noted_before_another_boot_does_not_cool_for_long(monkeypatch, 
         assert noted.cooling_s <= 1
 
 
+def test_a_service_that_is_killed_while_a_loan_is_lowered_leaves_nobody_the_rest(
+        run, has, lend, open_host, monkeypatch):
+    held = [(7, holding(40, 0, rank=C, period_us=300_000)), (8, elastic_40(0))]
+    for each in held:
+        run(*each)
+    lend(7)
+
+    def killed(_):
+        raise SystemExit
+    began = time.monotonic()
+    with monkeypatch.context() as patched:
+        patched.setattr(time, 'sleep', killed)
+        with pytest.raises(SystemExit):
+            lend(8)
+    assert (has(7)[0], has(8)[0]) == (50, 10)
+    open_host().reconcile(held)
+    assert (has(7)[0], has(8)[0]) == (40, 40)
+    assert time.monotonic() - began >= 0.3
+
+
+def test_what_the_borrower_was_not_to_have_any_more_is_ended_before_it_is_helped_anew(
+        run_two, has, lend, shrunk):
+    run_two()
+    lend(7)
+    # As when the kernel would not take it back.
+    shrunk.note(dataclasses.replace(shrunk.of('machine/8'), drawn=False))
+    assert lend(7)
+    assert (has(7)[0], has(8)[0]) == (80, 10)
+    assert [each.drawn for each in shrunk] == [True]
+
+
 def test_no_loan_is_longer_than_a_day(run_two, lend, book):
     run_two()
     lend(7, until_s=time.monotonic() + 1e6)
