@@ -36,6 +36,8 @@ _REFRESH_S = 30.0
 QUIET_S = 300.0
 # After something unexpected.
 _PAUSE_S = 1.0
+# After a refusal, for one that is shrunk or has a loan.
+_AGAIN_S = 1.0
 # How long a stop waits for the thread, which may wait for libvirt.
 _PATIENCE_S = 10.0
 
@@ -51,12 +53,14 @@ class _Help:
     :ivar ends_s: when that is over, by CLOCK_MONOTONIC
     :ivar until_s: until when the kernel's loan is good without being lent anew
     :ivar told: whether its user was told
+    :ivar again_s: from when it may have its own again, if it is shrunk
     """
 
     lent: bool
     ends_s: float
     until_s: float
     told: bool
+    again_s: float = 0.0
 
 
 class Reactor:
@@ -197,8 +201,11 @@ class Reactor:
     def _help(self, server: str, after: threshold.Threshold) -> None:
         """Lend a server something, or let it have for longer what it has."""
         done = self._helped.get(server)
-        ends_s = time.monotonic() + self._policy.for_s
-        if done is None or (done.lent and done.until_s < ends_s):
+        now_s = time.monotonic()
+        ends_s = now_s + self._policy.for_s
+        # Who is shrunk has its own again, whatever was done for it earlier.
+        if done is None or (done.lent and done.until_s < ends_s) or (
+                now_s >= done.again_s and self._known[server] in self._host.shrunk()):
             self._lend(server, after, done, ends_s)
         elif done.lent:
             self._helped[server] = dataclasses.replace(done, ends_s=ends_s)
@@ -217,7 +224,7 @@ class Reactor:
         except (errors.NovaRTError, OSError) as exc:
             LOG.warning('The server %s misses deadlines, and nothing could be lent to it: %s',
                         server, exc)
-            self._helped[server] = _Help(False, ends_s, until_s, False)
+            self._helped[server] = self._refused(before, ends_s)
             if shrink is not None:
                 self._help_anew(shrink.borrower)
             return
@@ -225,9 +232,11 @@ class Reactor:
         if shrink is not None and not lent:
             # It has its own again, and its user was told so.
             self._help_anew(shrink.borrower)
-            self._helped[server] = _Help(False, ends_s, until_s, False)
+            # It may have had a loan before, of which its user was told.
+            self._helped[server] = _Help(False, ends_s, until_s, False) if before is None else (
+                dataclasses.replace(before, ends_s=ends_s, until_s=until_s))
             return
-        if before is not None and lent:
+        if before is not None and before.lent and lent:
             self._helped[server] = dataclasses.replace(before, ends_s=ends_s, until_s=until_s)
             return
         told = time.monotonic() >= self._told_s.get(server, 0.0) + self._quiet_s
@@ -235,6 +244,17 @@ class Reactor:
         if told:
             self._told_s[server] = time.monotonic()
             self._say_what_was_done(server, after, lent)
+
+    def _refused(self, before: _Help | None, ends_s: float) -> _Help:
+        """Return what holds for a server where the kernel refused: what it had, it keeps.
+
+        It is not asked again at each miss.
+        """
+        again_s = time.monotonic() + _AGAIN_S
+        if before is None or not before.lent:
+            return _Help(False, ends_s, ends_s, False, again_s)
+        return dataclasses.replace(
+            before, ends_s=ends_s, until_s=again_s + self._policy.for_s, again_s=again_s)
 
     def _help_anew(self, group: str) -> None:
         """Let a server that has less on loan by now be helped when it misses again."""

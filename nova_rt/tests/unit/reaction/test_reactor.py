@@ -262,6 +262,77 @@ def test_the_borrower_is_helped_though_the_other_could_not_have_its_own(node, mo
     node.eventually(lambda: node.has(7) == 70)
 
 
+def test_one_that_had_a_loan_has_its_own_again_too(node):
+    job = node.run(WEB, 7, CRITICAL)
+    other = node.run(DB, 8, ledger.Holding(
+        reservation.Reservation(40_000, 100_000, 1), (0,), ELASTIC.terms))
+    node.begin(after=1)
+    node.watched(WEB, DB)
+    miss(other)
+    node.eventually(lambda: node.has(8) == 60)
+    miss(job)
+    node.eventually(lambda: (node.has(7), node.has(8)) == (70, 20))
+    miss(other)
+    node.eventually(lambda: (node.has(7), node.has(8)) == (50, 40))
+
+
+def test_one_that_could_be_lent_nothing_has_its_own_again_too(node):
+    job, other = node.run(WEB, 7, CRITICAL), node.run(DB, 8, ELASTIC)
+    node.begin(after=1)
+    node.watched(WEB, DB)
+    miss(other)
+    node.sentences(1)
+    miss(job)
+    node.eventually(lambda: node.has(7) == 70)
+    miss(other)
+    node.eventually(lambda: (node.has(7), node.has(8)) == (30, 60))
+
+
+def test_one_that_is_refused_its_own_is_given_it_soon(node, monkeypatch):
+    monkeypatch.setattr(reactors, '_AGAIN_S', 0.3)
+    job, other = node.run(WEB, 7, CRITICAL), node.run(DB, 8, ELASTIC)
+    node.begin(after=1)
+    node.watched(WEB, DB)
+    miss(job)
+    node.sentences(1)
+    lend, asked = node.host.lend, []
+
+    def refused(number, *args):
+        if number == 8:
+            asked.append(number)
+            if len(asked) == 1:
+                raise cgroup_errors.KernelRefusalError('no', errno.EINVAL)
+        return lend(number, *args)
+    monkeypatch.setattr(node.host, 'lend', refused)
+    for _ in range(5):
+        miss(other)
+    node.eventually(lambda: asked)
+    time.sleep(0.1)
+    assert len(asked) == 1
+    time.sleep(0.3)
+    miss(other)
+    node.eventually(lambda: (node.has(7), node.has(8)) == (30, 60))
+
+
+def test_a_loan_that_could_not_be_renewed_is_given_back(node, monkeypatch):
+    job = node.run(WEB, 7)
+    node.begin(after=1, for_s=1.0)
+    node.watched(WEB)
+    miss(job)
+    node.sentences(1)
+    asked = []
+
+    def refused(*args):
+        asked.append(args)
+        raise cgroup_errors.KernelRefusalError('no', errno.EINVAL)
+    monkeypatch.setattr(node.host, 'lend', refused)
+    while not asked:
+        miss(job)
+        time.sleep(0.05)
+    assert node.sentences(2)[1] == 'What was lent to it has been given back.'
+    assert node.has(7) == 30
+
+
 def test_what_ends_without_the_reactor_is_told_too(node):
     job = node.run(WEB, 7, CRITICAL)
     node.run(DB, 8, ELASTIC)
