@@ -100,6 +100,13 @@ class Host(abc.ABC):
         """Return what servers have given up to others, by libvirt's id of each."""
         return {}
 
+    def given_up(self, running: Mapping[str, int]) -> Mapping[str, Sequence[int]]:
+        """Return by server and pCPU what others have of it by now; those alone that gave.
+
+        :param running: by server, libvirt's id of its domain
+        """
+        return {}
+
     @abc.abstractmethod
     def try_out(self, holding: ledger.Holding) -> None:
         """Find out whether the kernel would admit a reservation now.
@@ -254,6 +261,18 @@ class ReservationHost(Host):
 
     def shrunk(self) -> Mapping[int, shrinks.Shrink]:
         return self._lending.shrunk() if self._lending else {}
+
+    def given_up(self, running: Mapping[str, int]) -> Mapping[str, Sequence[int]]:
+        """See base class; it is read as the audit does, by any process."""
+        if self._lending is None:
+            return {}
+        found = {}
+        for server, pid in running.items():
+            group = self.group_of(pid)
+            freed = self._lending.given_up(group) if group else None
+            if freed is not None:
+                found[server] = freed
+        return found
 
     def _running(self, pid: int) -> tuple[
             hierarchy.Hierarchy, lending.Lending, confinement.Confinement, str]:

@@ -274,7 +274,15 @@ class Lending:
         loan = self._book.of(group) if group else None
         if loan is not None and not loan.has_ended and tuple(held) == loan.whole.bandwidths:
             return loan.own.bandwidths
-        shrink = self._shrunk.of(group) if group else None
-        if shrink is not None and self._settling.backs(shrink):
-            return shrink.own.bandwidths
-        return held
+        shrink = self._backed(group) if group else None
+        return held if shrink is None else shrink.own.bandwidths
+
+    def given_up(self, group: str) -> Sequence[int] | None:
+        """Return by pCPU what a container has given up to one that has it, None if nothing."""
+        with self.turn():
+            shrink = self._backed(group)
+            return None if shrink is None else shrink.freed
+
+    def _backed(self, group: str) -> shrinks.Shrink | None:
+        shrink = self._shrunk.of(group)
+        return shrink if shrink is not None and self._settling.backs(shrink) else None

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who was shrunk has its reservation again, at once or when nobody could use it any more."""
 
+import dataclasses
 import threading
 import time
 
@@ -185,6 +186,16 @@ def test_the_periodic_update_and_the_audit_know_of_it(run_two, has, lend, machin
             for pid, _ in reservations()] == [40, 40]
     shrunk.forget('machine/8')
     assert on_first(machine.survey({'web': 8}).containers['web']) == 10
+
+
+def test_what_is_given_up_is_told_while_somebody_has_it(run_two, lend, machine, shrunk):
+    run_two()
+    assert machine.given_up({'web': 8}) == {}
+    lend(7)
+    (given_up,) = machine.given_up({'web': 8, 'db': 7, 'ended': 9}).values()
+    assert on_first(given_up) == 30
+    shrunk.note(dataclasses.replace(shrunk.of('machine/8'), drawn=False))
+    assert machine.given_up({'web': 8}) == {}
 
 
 def test_the_audit_waits_until_it_is_known_who_is_shrunk_for_whom(run, has, lend, machine):
