@@ -90,6 +90,9 @@ class Lending:
             if not all(each.drawn for each in self._shrunk.victims(group)):
                 # What was cut off, or could not be taken back.
                 self._settling.settle_with([group])
+            if self._loans.made(group) is None:
+                # What was cut off may have left it with an earlier loan, which is not its own.
+                self._loans.take_back(group)
             if not self._cool_down(group):
                 return {}
             self._lend_free(group, most, until_s)

@@ -275,3 +275,15 @@ def test_taking_turns_writes_nothing(run_two, lend, book):
     with loans.Loans(book.folder).turn():
         assert sorted(book.folder.iterdir()) == before
     assert '.turn' not in {path.name for path in before}
+
+
+def test_what_was_cut_off_while_more_was_lent_is_not_taken_for_its_own(
+        run, has, lend, book, machine):
+    run(7, holding(20, 0, rank=C))
+    machine.lend(7, bandwidth.fraction_to_bandwidth(0.1), soon())
+    noted = book.of('machine/7')
+    book.note(dataclasses.replace(noted, whole=budget.Budget(PERIOD_US, (4_500, 0, 0, 0))))
+    lend(7, bandwidth.fraction_to_bandwidth(0.2))
+    assert has(7)[0] == 40
+    machine.give_back(7)
+    assert has(7)[0] == 20
