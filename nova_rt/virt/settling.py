@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 import contextlib
+import errno
 import time
 
 from oslo_log import log as logging
@@ -123,6 +124,11 @@ class Settling:
             self.end([shrink.borrower])
         if self._shrunk.of(group) is not None:
             self.call_in(shrink.own, besides=group)
+            # The kernel might admit it beside a loan that could not be called in.
+            if any(self._room.missing(shrink)):
+                raise errors.KernelRefusalError(
+                    f'/{group} cannot have its reservation before the loan of '
+                    f'/{shrink.borrower} is called in', errno.EBUSY)
             self._groups.apply(group, shrink.own)
             self._shrunk.forget(group)
         return True

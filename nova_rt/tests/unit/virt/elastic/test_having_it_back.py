@@ -2,12 +2,14 @@
 """Who was shrunk has its reservation again, at once or when nobody could use it any more."""
 
 import dataclasses
+import errno
 import threading
 import time
 
 import pytest
 
 from nova_rt import bandwidth
+from nova_rt import shares
 from nova_rt.testing.elastic_servers import A
 from nova_rt.testing.elastic_servers import C
 from nova_rt.testing.elastic_servers import elastic_40
@@ -18,6 +20,8 @@ from nova_rt.testing.elastic_servers import on_first
 from nova_rt.testing.elastic_servers import PERIOD_US
 from nova_rt.testing.elastic_servers import reservations
 from nova_rt.testing.elastic_servers import soon
+from nova_rt.virt import host
+from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import errors
 
 
@@ -224,3 +228,27 @@ def test_the_periodic_update_ends_what_the_terms_no_longer_allow( run_two, has, 
     lend(7)
     machine.reconcile([reservations()[0], (8, now)])
     assert (has(7)[0], has(8)[0]) == (40, 40)
+
+
+def test_who_was_shrunk_stays_so_while_the_borrower_cannot_give_it_back(
+        has, kernel, book, shrunk, monkeypatch):
+    # The kernel itself admits nearly twice as much.
+    found = detect.detect(kernel, kernel.count)
+    machine = host.ReservationHost(found, shares.HostShares.empty(
+        [HALF] * kernel.count, found.occupancy), book=book)
+    for pid, each in [(7, holding(20, 0, rank=C)), (8, holding(20, 0, rank=A, least=5))]:
+        kernel.start(pid, f'machine/{pid}')
+        machine.apply(pid, each)
+    machine.lend(7, HALF, soon(), shrink=True)
+    assert (has(7)[0], has(8)[0]) == (45, 5)
+    write = kernel.write
+
+    def refusing(*args):
+        if 'machine/7' in str(args):
+            raise errors.KernelRefusalError('no', errno.EBUSY)
+        write(*args)
+    monkeypatch.setattr(kernel, 'write', refusing)
+    with pytest.raises(errors.KernelRefusalError):
+        machine.lend(8, HALF, soon())
+    assert (has(7)[0], has(8)[0]) == (45, 5)
+    assert shrunk.of('machine/8') is not None
