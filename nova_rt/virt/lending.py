@@ -45,11 +45,13 @@ class Lending:
 
     def __init__(self, groups: hierarchy.Hierarchy, tops: Sequence[str],
                  empty: shares.HostShares, book: loans.Loans) -> None:
+        count = len(empty.capacity)
+        book = loans.Loans(book.folder, count)
         self._groups = groups
         self._empty = empty
         self._book = book
         self._loans = returning.Returning(groups, book)
-        self._shrunk = giving_way.GivingWay(groups, shrinks.Shrinks(book.folder))
+        self._shrunk = giving_way.GivingWay(groups, shrinks.Shrinks(book.folder, count))
         self._room = room.Room(groups, tops, empty, book, self._shrunk)
         self._settling = settling.Settling(
             groups, book, self._loans, self._shrunk, self._room)

@@ -75,9 +75,11 @@ class Loans:
     """The loans of this machine, a file for each.
 
     :param folder: on a file system that a boot empties; :data:`FOLDER` by default
+    :param count: of the host's pCPUs, to skip what was noted for another; None for any
     """
 
-    def __init__(self, folder: pathlib.Path | None = None) -> None:
+    def __init__(self, folder: pathlib.Path | None = None, count: int | None = None) -> None:
+        self._count = count
         self._folder = FOLDER if folder is None else folder
 
     @property
@@ -144,8 +146,8 @@ class Loans:
         try:
             told = json.loads(path.read_text())
             returned_s = told['returned_s']
-            return Loan(told['group'], budget_in(told['own']), budget_in(told['whole']),
-                        float(told['until_s']),
+            own, whole = budgets_in(told, ('own', 'whole'), self._count)
+            return Loan(told['group'], own, whole, float(told['until_s']),
                         None if returned_s is None else float(returned_s))
         except FileNotFoundError:
             return None
@@ -171,7 +173,21 @@ def forget(path: pathlib.Path) -> None:
         LOG.warning('%s is over, but cannot be removed: %s', path, exc)
 
 
-def budget_in(told: dict[str, object]) -> budget.Budget:
+def budgets_in(told: dict[str, dict[str, object]], names: tuple[str, str],
+               count: int | None) -> tuple[budget.Budget, budget.Budget]:
+    """Return two budgets of one group that were written down.
+
+    :param count: of pCPUs, None for any
+    :raises TypeError, ValueError, LookupError: if they are none, or do not fit
+    """
+    one, other = (_budget_in(told[name]) for name in names)
+    if (one.period_us != other.period_us or len(one.runtimes_us) != len(other.runtimes_us)
+            or count not in (None, len(one.runtimes_us))):
+        raise ValueError('they do not fit each other, or the host')
+    return one, other
+
+
+def _budget_in(told: dict[str, object]) -> budget.Budget:
     """Return a budget that was written down.
 
     :raises TypeError, LookupError: if it is none

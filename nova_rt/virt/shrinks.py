@@ -66,20 +66,22 @@ class Shrinks:
     """The shrunk containers of this machine, a file for each.
 
     :param folder: that of the loans
+    :param count: of the host's pCPUs, to skip what was noted for another; None for any
     """
 
-    def __init__(self, folder: pathlib.Path) -> None:
+    def __init__(self, folder: pathlib.Path, count: int | None = None) -> None:
+        self._count = count
         self._folder = folder / _SUBFOLDER
 
     def of(self, group: str) -> Shrink | None:
         """Return what a group has given up, None if nothing."""
-        return _read(self._path(group))
+        return _read(self._path(group), self._count)
 
     def __iter__(self) -> Iterator[Shrink]:
         """Yield all."""
         if self._folder.is_dir():
             for path in sorted(self._folder.glob('[!.]*')):
-                shrink = _read(path)
+                shrink = _read(path, self._count)
                 if shrink is not None:
                     yield shrink
 
@@ -102,13 +104,13 @@ class Shrinks:
         return self._folder / parse.quote(group, safe='')
 
 
-def _read(path: pathlib.Path) -> Shrink | None:
+def _read(path: pathlib.Path, count: int | None) -> Shrink | None:
     try:
         told = json.loads(path.read_text())
         since_s = told['since_s']
+        own, less = loans.budgets_in(told, ('own', 'less'), count)
         return Shrink(
-            told['group'], loans.budget_in(told['own']), loans.budget_in(told['less']),
-            told['borrower'], None if since_s is None else float(since_s),
+            told['group'], own, less, told['borrower'], None if since_s is None else float(since_s),
             told['drawn'] is True)
     except FileNotFoundError:
         return None

@@ -4,6 +4,7 @@
 import contextlib
 import dataclasses
 import errno
+import json
 import pathlib
 import time
 
@@ -287,3 +288,22 @@ def test_what_was_cut_off_while_more_was_lent_is_not_taken_for_its_own(
     assert has(7)[0] == 40
     machine.give_back(7)
     assert has(7)[0] == 20
+
+
+@pytest.mark.parametrize('change', [
+    lambda told: told['own']['runtimes_us'].pop(),
+    lambda told: told['own'].update(period_us=2 * PERIOD_US),
+    lambda told: [told[each]['runtimes_us'].pop() for each in ('own', 'whole', 'less')
+                  if each in told]])
+@pytest.mark.parametrize('of_loans', [True, False])
+def test_notes_that_fit_neither_each_other_nor_the_host_are_put_right(
+        run_two, has, lend, book, shrunk, open_host, change, of_loans):
+    run_two()
+    lend(7)
+    (path,) = (book if of_loans else shrunk)._folder.glob('machine*')
+    told = json.loads(path.read_text())
+    change(told)
+    path.write_text(json.dumps(told))
+    opened = open_host()
+    opened.reconcile(reservations())
+    assert (has(7)[0], has(8)[0]) == (40, 40)
