@@ -77,8 +77,8 @@ test-fresh:  ## run the demo on a fresh Debian 13 (FULL=1: and 12) (root)
 test-kernel:  ## test our kernel and the stock one in QEMU
 	@kernel/test
 
-test-kubernetes:  ## test the Kubernetes driver with a real control plane
-	@PYTHON=$(PYTHON) tools/prepare kubernetes
+test-kubernetes:  ## test the Kubernetes driver with a real control plane (FULL=1: and a node)
+	@PYTHON=$(PYTHON) tools/prepare kubernetes $(if $(FULL),guest)
 	@.venv/bin/tox run -e kubernetes
 
 test-experiments:  ## run small versions of the experiments in virtual time

@@ -16,7 +16,6 @@ struct nova_rt_job {
 	struct file file;
 	/* Held by who writes; it never waits: who finds it held gives way. */
 	atomic_flag busy;
-	bool has_port;
 	atomic_bool unsent;
 	_Atomic uint64_t tried_ns;
 	/* The release of the job that check() has reported. */
@@ -55,7 +54,7 @@ static struct nova_rt_job *kept_if(struct nova_rt_job *job, bool works)
 	int error = errno;
 
 	if (works) {
-		job->has_port = port_exists();
+		port_choose();
 		return job;
 	}
 	munmap(job, sizeof(*job));
@@ -137,8 +136,7 @@ static void report(struct nova_rt_job *job, uint64_t now)
 	int error = errno;
 
 	file_report(&job->file, now);
-	if (job->has_port)
-		send_record(job, now);
+	send_record(job, now);
 	errno = error;
 }
 

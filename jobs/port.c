@@ -4,6 +4,7 @@
  * see. The kernel lets one process have it open at a time, so it is open only
  * while a record is sent.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +19,12 @@
 /* Its own copy: getenv() is for no signal handler. */
 static char path[256] = DEFAULT_PORT;
 
-bool port_exists(void)
+void port_choose(void)
 {
 	const char *given = secure_getenv(PORT_VARIABLE);
 
 	if (given && *given && strlen(given) < sizeof(path))
 		strcpy(path, given);
-	return access(path, W_OK) == 0;
 }
 
 /* Returns false if the record's thread has not let it be read undisturbed. */
@@ -47,13 +47,15 @@ bool port_send(const struct record *record)
 {
 	struct record copy;
 	ssize_t written;
-	int fd;
+	int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 
-	if (!snapshot(&copy, record))
-		return false;
-	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	/* Asked each time: a guest that boots may not have it yet. */
 	if (fd < 0)
+		return errno != EBUSY && errno != ENXIO;
+	if (!snapshot(&copy, record)) {
+		close(fd);
 		return false;
+	}
 	written = write(fd, &copy, sizeof(copy));
 	close(fd);
 	return written == sizeof(copy);

@@ -6,12 +6,13 @@
 
 #include "record.h"
 
-/* Whether this is a virtual machine that has the port. */
-bool port_exists(void);
+/* Take the path from the environment, if that has one. */
+void port_choose(void);
 
 /*
- * Send a record to the host. Returns false if that is not possible at present:
- * another process has the port open, or the host does not read.
+ * Send a record to the host, if this is a virtual machine that has the port.
+ * Returns false if that is not possible at present: another process has the
+ * port open, or the host does not read.
  */
 bool port_send(const struct record *record);
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of nova-rt, in group ``[rt]`` of nova.conf."""
 
+import math
+
 from oslo_config import cfg
 from oslo_config import types
 
@@ -9,6 +11,20 @@ from nova_rt import fitting
 from nova_rt import ranking
 
 GROUP = 'rt'
+
+
+class _Finite(types.Float):
+    """A number between bounds; what is not a number is between any."""
+
+    def __call__(self, value: object) -> float | None:
+        """Return the number, None if none is given.
+
+        :raises ValueError: if it is infinite, or not a number
+        """
+        number = super().__call__(value)
+        if number is not None and not math.isfinite(number):
+            raise ValueError(f'give a number, not {number}')
+        return number
 
 
 class _Few(types.List):
@@ -72,8 +88,9 @@ nova-rt-compute.
     cfg.BoolOpt(
         'hear_misses', default=True,
         help="""
-Whether nova-rt-compute hears of the deadlines that applications in containers say they
-missed. Read by nova-rt-compute.
+Whether nova-rt-compute hears of the deadlines that applications say they missed. If so,
+virtual machines with reservations have a virtio-serial port, org.nova_rt.jobs.0, when they
+are started. Read by nova-rt-compute.
 """),
     cfg.IntOpt(
         'lend_after_misses', default=0, min=0,
@@ -82,18 +99,18 @@ After how many misses within miss_window a container is lent what no running con
 on its pCPUs. It is given back after lend_for, and at once when another server needs it.
 0 for never. Read by nova-rt-compute.
 """),
-    cfg.FloatOpt(
-        'miss_window', default=1.0, min=0.001,
+    cfg.Opt(
+        'miss_window', default=1.0, type=_Finite(min=0.001),
         help="""
 Within how many seconds misses are counted together. Read by nova-rt-compute.
 """),
-    cfg.FloatOpt(
-        'lend_most', default=0.5, min=0.01, max=1.0,
+    cfg.Opt(
+        'lend_most', default=0.5, type=_Finite(min=0.01, max=1.0),
         help="""
 The most that is lent on each pCPU, as a fraction of the CPU. Read by nova-rt-compute.
 """),
-    cfg.FloatOpt(
-        'lend_for', default=10.0, min=0.1,
+    cfg.Opt(
+        'lend_for', default=10.0, type=_Finite(min=0.1),
         help="""
 For how many seconds something is lent, from the last time that there were
 lend_after_misses. Read by nova-rt-compute.
@@ -132,8 +149,8 @@ The port at which nova-rt-exporter listens. Read by nova-rt-exporter.
 ]
 
 COMMON_OPTS = [
-    cfg.FloatOpt(
-        'cap', default=0.95, min=0.01, max=1.0,
+    cfg.Opt(
+        'cap', default=0.95, type=_Finite(min=0.01, max=1.0),
         help="""
 The largest bandwidth that reservations may have on one pCPU, as a fraction of
 the CPU. What a host admits is this or what its kernel admits, whichever is
@@ -153,25 +170,25 @@ the least (pack). A server that says its criticality prefers hosts by that
 instead: A those with the least share left, C those with the most, and B those
 between. Read by nova-scheduler.
 """),
-    cfg.FloatOpt(
-        'criticality_b_turn', default=ranking.TURN, min=0.0, max=1.0,
+    cfg.Opt(
+        'criticality_b_turn', default=ranking.TURN, type=_Finite(min=0.0, max=1.0),
         help="""
 The fraction x of a host's share that a server of criticality B likes best to leave:
 up to it hosts are ranked by the first of the following functions, from there on by
 the second. RT-Kube's 1/K. Read by nova-scheduler.
 """),
     cfg.Opt(
-        'criticality_b_rise', default=[*ranking.RISE], type=_Few(types.Float(), 2, 2),
+        'criticality_b_rise', default=[*ranking.RISE], type=_Few(_Finite(), 2, 2),
         help="""
 a and b of the first function, ax + b. Read by nova-scheduler.
 """),
     cfg.Opt(
-        'criticality_b_fall', default=[*ranking.FALL], type=_Few(types.Float(), 3, 3),
+        'criticality_b_fall', default=[*ranking.FALL], type=_Few(_Finite(), 3, 3),
         help="""
 a, b and c of the second function, ax² + bx + c. Read by nova-scheduler.
 """),
-    cfg.FloatOpt(
-        'weight_multiplier', default=1.0,
+    cfg.Opt(
+        'weight_multiplier', default=1.0, type=_Finite(),
         help="""
 How much RTShareWeigher counts beside the other weighers; 0 turns it off. Read
 by nova-scheduler.

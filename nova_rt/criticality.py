@@ -86,7 +86,7 @@ def requested(extra_specs: Mapping[str, object], hints: Mapping[str, object],
     if asked is not None and wanted is None:
         raise reservation.InvalidReservationError(
             f'{EXTRA_SPEC if hint is None else NAME} is set without a reservation: set '
-            f'{reservation.RUNTIME} and {reservation.PERIOD} too.')
+            f'{reservation.RUNTIME} and {reservation.PERIOD} too, or take a flavor that does.')
     return asked
 
 

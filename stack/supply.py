@@ -21,7 +21,6 @@ from stack.vcpus import used
 SECOND_NS = 1_000_000_000
 SECOND_US = 1_000_000
 # Often enough for a second that begins at any moment of a period.
-PAUSE_S = 0.005
 PAUSE_NS = 5_000_000
 # What a sample takes at most, of some vCPUs.
 SAMPLE_NS = 1_000_000
@@ -118,10 +117,11 @@ def watch(machines: Iterable[Machine], seconds: float, before_vcpus: bool = Fals
     end = time.monotonic() + seconds
     with before_all() if before_vcpus else above_hogs():
         while time.monotonic() < end:
+            stolen = stolen_ns()
             for machine in machines:
                 for pcpu, sample in used(machine).items():
-                    samples[machine.server][pcpu].append((*sample, stolen_ns()))
-            time.sleep(PAUSE_S)
+                    samples[machine.server][pcpu].append((*sample, stolen))
+            time.sleep(PAUSE_NS / SECOND_NS)
     return {server: {pcpu: Supply(*zip(*taken, strict=True))
                      for pcpu, taken in by_pcpu.items()}
             for server, by_pcpu in samples.items()}

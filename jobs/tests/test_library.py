@@ -15,11 +15,11 @@ import pytest
 from nova_rt.monitor import record
 from nova_rt.testing import jobs
 from nova_rt.testing import retries
+from nova_rt.virt import jobs_port
 
 pytestmark = retries.ONCE
 
 MS = jobs.MS
-LATE = 1  # A release so long ago that no deadline after it is met.
 
 
 def run(program, *arguments, **more):
@@ -53,7 +53,7 @@ def test_a_miss_is_told_with_its_release_and_response(library, told):
 
 def test_consecutive_misses_end_with_a_job_in_time(library, told):
     job = library.open('control')
-    for release in (LATE, LATE, 0, LATE):
+    for release in (jobs.LATE, jobs.LATE, 0, jobs.LATE):
         job.begin(release)
         job.end()
     assert (told('control').misses, told('control').consecutive) == (3, 1)
@@ -68,7 +68,7 @@ def test_the_present_job_can_be_seen(library, told):
 
 def test_a_job_that_has_not_ended_ends_when_the_next_begins(library, told):
     job = library.open('control')
-    job.begin(LATE)
+    job.begin(jobs.LATE)
     job.begin()
     assert (told('control').jobs, told('control').misses) == (1, 1)
 
@@ -98,7 +98,7 @@ def test_the_guard_is_back_for_the_next_job_while_one_hangs(library):
 
 def test_a_job_that_hangs_is_reported_once_before_it_is_counted(library, told):
     job = library.open('control')
-    job.begin(LATE)
+    job.begin(jobs.LATE)
     job.check()
     first = told('control').reported_ns
     assert first > 0
@@ -122,13 +122,13 @@ def test_overruns_are_counted_and_reported(library, told):
 
 def test_counts_continue_after_a_restart(library, told):
     job = library.open('control')
-    job.begin(LATE)
+    job.begin(jobs.LATE)
     job.end()
     job.begin()
     job.close()
     assert told('control').began_ns == 0
     job = library.open('control')
-    job.begin(LATE)
+    job.begin(jobs.LATE)
     job.end()
     assert (told('control').jobs, told('control').misses) == (2, 2)
 
@@ -136,7 +136,7 @@ def test_counts_continue_after_a_restart(library, told):
 def test_counts_begin_anew_with_another_deadline(library, told):
     library.open('control', 10 * MS, 8 * MS).close()
     job = library.open('control', 10 * MS, 8 * MS)
-    job.begin(LATE)
+    job.begin(jobs.LATE)
     job.end()
     job.close()
     library.open('control', 10 * MS, 9 * MS)
@@ -341,6 +341,14 @@ def test_it_is_installed_where_programs_are_linked_statically(built, tmp_path):
                     f'-I{image}/usr/include', f'-L{image}/usr/lib', '-lnova-rt-jobs'),
                    check=True)
     assert run(tmp_path / 'example').returncode == 0
+
+
+def test_the_rule_for_udev_is_of_the_port_of_the_domain(built, tmp_path):
+    subprocess.run(('make', '-s', '-C', jobs.SOURCES, 'install', f'OUT={built}',
+                    'CFLAGS=-O2 -Werror', f'DESTDIR={tmp_path}'), check=True)
+    rule = (tmp_path / 'usr/lib/udev/rules.d/60-nova-rt-jobs.rules').read_text()
+    assert f'ATTR{{name}}=="{jobs_port.NAME}"' in rule
+    assert f'"/dev/virtio-ports/{jobs_port.NAME}"' in (jobs.SOURCES / 'port.c').read_text()
 
 
 def test_the_example_of_the_user_guide_reports_its_jobs(built, folder, told):

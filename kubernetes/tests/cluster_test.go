@@ -2,7 +2,8 @@
 
 // Package tests runs the driver against a real kube-apiserver, kube-scheduler and
 // controller of claims, with etcd. The kubelet, the container runtime and the kernel's
-// control groups are fakes: fakeNode, a directory, and NRI's own library for runtimes.
+// control groups are fakes: fakeNode, a directory, and NRI's own library for runtimes. They
+// are real in worker, a virtual machine.
 package tests
 
 import (
@@ -31,6 +32,8 @@ import (
 
 const (
 	adminToken = "admin"
+	// Of the kubelet of workerNode.
+	workerToken = "worker"
 	// How long anything may take on a machine that is busy otherwise.
 	patience = 90 * time.Second
 )
@@ -117,7 +120,8 @@ func startCluster(servers *processes) error {
 func startServer(servers *processes, etcd string) error {
 	port := freePort()
 	cluster.server = "https://127.0.0.1:" + port
-	if err := os.WriteFile(path("tokens"), []byte(adminToken+",admin,admin,system:masters\n"), 0o600); err != nil {
+	if err := os.WriteFile(path("tokens"), []byte(adminToken+",admin,admin,system:masters\n"+
+		workerToken+",system:node:"+workerNode+",worker,system:nodes\n"), 0o600); err != nil {
 		return err
 	}
 	if err := writeKey(path("sa.key")); err != nil {
@@ -128,7 +132,7 @@ func startServer(servers *processes, etcd string) error {
 	}
 	err := servers.start("apiserver", os.Getenv("NOVA_RT_CONTROLPLANE"), "apiserver", "--etcd-servers", etcd,
 		"--secure-port", port, "--bind-address", "127.0.0.1", "--cert-dir", path("certs"),
-		"--token-auth-file", path("tokens"), "--authorization-mode", "RBAC",
+		"--token-auth-file", path("tokens"), "--authorization-mode", "Node,RBAC",
 		"--service-cluster-ip-range", "10.0.0.0/24", "--service-account-issuer", "https://nova-rt.test",
 		"--service-account-key-file", path("sa.key"), "--service-account-signing-key-file", path("sa.key"),
 		"--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition")
@@ -151,9 +155,13 @@ func startServer(servers *processes, etcd string) error {
 
 func buildDriver() error {
 	cluster.driver = path("nova-rt-dra")
-	build := exec.Command("go", "build", "-race", "-o", cluster.driver, "../cmd/nova-rt-dra")
-	if output, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, output)
+	return command("go", "build", "-race", "-o", cluster.driver, "../cmd/nova-rt-dra")
+}
+
+// command runs a program to its end.
+func command(program string, arguments ...string) error {
+	if output, err := exec.Command(program, arguments...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", program, err, output)
 	}
 	return nil
 }
@@ -189,14 +197,17 @@ func writeKubeconfig(name, token string) error {
 }
 
 // eventually tries until there is no error or patience ends.
-func eventually(try func() error) error {
+func eventually(try func() error) error { return within(patience, 50*time.Millisecond, try) }
+
+// within tries until there is no error or so much time has passed.
+func within(longest, pause time.Duration, try func() error) error {
 	var err error
-	for started := time.Now(); time.Since(started) < patience; time.Sleep(50 * time.Millisecond) {
+	for started := time.Now(); time.Since(started) < longest; time.Sleep(pause) {
 		if err = try(); err == nil {
 			return nil
 		}
 	}
-	return fmt.Errorf("not within %v: %w", patience, err)
+	return fmt.Errorf("not within %v: %w", longest, err)
 }
 
 // processes are servers that end with the tests.

@@ -122,9 +122,7 @@ func (k *fakeKubelet) run(ctx context.Context, pod *corev1.Pod) error {
 
 func (k *fakeKubelet) end(ctx context.Context, pod *corev1.Pod) error {
 	if running := k.pods[string(pod.UID)]; running != nil {
-		if err := k.node.runtime.end(running.container); err != nil {
-			return err
-		}
+		k.node.runtime.end(running.container)
 		k.node.runtime.endPod(string(pod.UID))
 		if err := k.unprepare(ctx, running.claims); err != nil {
 			return err

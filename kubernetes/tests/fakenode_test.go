@@ -126,16 +126,22 @@ func (n *fakeNode) register() {
 	if made, err = nodes.UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
 		n.Fatal(err)
 	}
-	token, err := cluster.client.CoreV1().ServiceAccounts("nova-rt").CreateToken(ctx, "nova-rt-dra",
-		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-			BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Node", APIVersion: "v1",
-				Name: n.name, UID: made.UID}}}, metav1.CreateOptions{})
+	token, err := driverToken(made)
 	if err != nil {
 		n.Fatal(err)
 	}
-	if err := writeKubeconfig(n.kubeconfig(), token.Status.Token); err != nil {
+	if err := writeKubeconfig(n.kubeconfig(), token); err != nil {
 		n.Fatal(err)
 	}
+}
+
+// driverToken returns a token of the driver's account as a pod on a node has it.
+func driverToken(node *corev1.Node) (string, error) {
+	made, err := cluster.client.CoreV1().ServiceAccounts("nova-rt").CreateToken(context.Background(), "nova-rt-dra",
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+			BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Node", APIVersion: "v1",
+				Name: node.Name, UID: node.UID}}}, metav1.CreateOptions{})
+	return made.Status.Token, err
 }
 
 func (n *fakeNode) kubeconfig() string { return filepath.Join(n.dir, "driver.conf") }
@@ -200,20 +206,31 @@ func (n *fakeNode) running(names ...string) {
 	})
 }
 
-// published wants so many devices of the node, and returns their order.
-func (n *fakeNode) published(count int) error {
-	order := n.order()
-	if len(order) != count {
-		return fmt.Errorf("the node %s has the devices %v: %w", n.name, order, errNotYet)
+// published wants so many devices of the node.
+func (n *fakeNode) published(count int) error { return publishedBy(n.name, count) }
+
+func publishedBy(node string, count int) error {
+	order, err := devicesOf(node)
+	if err == nil && len(order) != count {
+		err = fmt.Errorf("the node %s has the devices %v: %w", node, order, errNotYet)
 	}
-	return nil
+	return err
 }
 
 func (n *fakeNode) order() []string {
-	found, err := cluster.client.ResourceV1().ResourceSlices().List(context.Background(),
-		metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.name})
+	order, err := devicesOf(n.name)
 	if err != nil {
 		n.Fatal(err)
+	}
+	return order
+}
+
+// devicesOf returns the devices of a node in the order in which the scheduler tries them.
+func devicesOf(node string) ([]string, error) {
+	found, err := cluster.client.ResourceV1().ResourceSlices().List(context.Background(),
+		metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
+	if err != nil {
+		return nil, err
 	}
 	var order []string
 	for _, slice := range found.Items {
@@ -221,7 +238,7 @@ func (n *fakeNode) order() []string {
 			order = append(order, device.Name)
 		}
 	}
-	return order
+	return order, nil
 }
 
 // runtimes returns what a control group has on each pCPU.

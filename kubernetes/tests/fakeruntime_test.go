@@ -152,21 +152,20 @@ func (r *fakeRuntime) run(uid, name string, env []string, annotations map[string
 }
 
 // end ends a container and removes it.
-func (r *fakeRuntime) end(id string) error {
+func (r *fakeRuntime) end(id string) {
 	ctx := context.Background()
 	r.mutex.Lock()
 	container := r.containers[id]
 	delete(r.containers, id)
 	r.mutex.Unlock()
 	if container == nil {
-		return nil
+		return
 	}
 	pod := r.pods[container.PodSandboxId]
 	r.node.removeGroup(filepath.Clean(container.Linux.CgroupsPath)[1:])
-	if _, err := r.nri.StopContainer(ctx, &api.StopContainerRequest{Pod: pod, Container: container}); err != nil {
-		return err
-	}
-	return r.nri.RemoveContainer(ctx, &api.RemoveContainerRequest{Pod: pod, Container: container})
+	// As containerd does, it goes on where a plug-in has just gone.
+	_, _ = r.nri.StopContainer(ctx, &api.StopContainerRequest{Pod: pod, Container: container})
+	_ = r.nri.RemoveContainer(ctx, &api.RemoveContainerRequest{Pod: pod, Container: container})
 }
 
 // endPod removes the group of a pod, as the kubelet does.

@@ -62,14 +62,19 @@ func podOf(name, node string) *corev1.Pod {
 // run creates a pod with a claim of the same name.
 func run(t *testing.T, name, node string, runtimeUS, periodUS, vcpus int64) {
 	t.Helper()
+	runPod(t, podOf(name, node), runtimeUS, periodUS, vcpus)
+}
+
+// runPod creates a pod with a claim of its name.
+func runPod(t *testing.T, pod *corev1.Pod, runtimeUS, periodUS, vcpus int64) {
+	t.Helper()
 	ctx := context.Background()
 	_, err := cluster.client.ResourceV1().ResourceClaims(namespace).Create(ctx,
-		claimOf(name, runtimeUS, periodUS, vcpus), metav1.CreateOptions{})
+		claimOf(pod.Name, runtimeUS, periodUS, vcpus), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cluster.client.CoreV1().Pods(namespace).Create(ctx, podOf(name, node),
-		metav1.CreateOptions{}); err != nil {
+	if _, err := cluster.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

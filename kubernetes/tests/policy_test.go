@@ -121,6 +121,12 @@ func TestAPIServerRefusesClaimsThatAreBuiltWrong(t *testing.T) {
 		"The claim has 2 configurations for the driver nova-rt.cpu: give one.": func(c *resourceapi.ResourceClaim) {
 			c.Spec.Devices.Config = append(c.Spec.Devices.Config, c.Spec.Devices.Config[0])
 		},
+		"The configuration for the driver nova-rt.cpu is not for the request vcpus: name it in the configuration's " +
+			"requests.": func(c *resourceapi.ResourceClaim) {
+			c.Spec.Devices.Requests = append(c.Spec.Devices.Requests, resourceapi.DeviceRequest{Name: "gpu",
+				Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "gpu"}})
+			c.Spec.Devices.Config[0].Requests = []string{"gpu"}
+		},
 		"The claim asks for pCPUs in the requests vcpus and more: a claim has one reservation, so use two " +
 			"claims.": func(c *resourceapi.ResourceClaim) {
 			c.Spec.Devices.Requests = append(c.Spec.Devices.Requests, *c.Spec.Devices.Requests[0].DeepCopy())

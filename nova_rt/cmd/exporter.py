@@ -28,6 +28,7 @@ import nova_rt.conf  # noqa: E402
 from nova_rt.metrics import collector  # noqa: E402
 from nova_rt.metrics import jobs  # noqa: E402
 from nova_rt.metrics import servers  # noqa: E402
+from nova_rt.metrics import timely  # noqa: E402
 from nova_rt.virt import kinds  # noqa: E402
 from nova_rt.virt import this_host  # noqa: E402
 
@@ -76,9 +77,10 @@ def serve(conf: cfg.ConfigOpts) -> None:
     metrics = prometheus_client.CollectorRegistry()
     tells = (jobs.of_container if kinds.of(conf) is server_kinds.Kind.CONTAINER
              else jobs.of_machine)
-    metrics.register(collector.Reservations(
+    metrics.register(timely.Timely(collector.Reservations(
         this_host.from_options(conf),
-        servers.Servers(lambda: libvirt.openReadOnly(kinds.uri(conf))), tells))
+        servers.Servers(lambda: libvirt.openReadOnly(kinds.uri(conf))), tells),
+        [collector.up(False)]))
     address, port = conf.rt.metrics_address, conf.rt.metrics_port
     try:
         prometheus_client.start_http_server(port, address, metrics)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reactions to the misses of this host's containers, for as long as the service runs."""
+"""Reactions to the misses of this host's servers, for as long as the service runs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from nova_rt import kinds
+from nova_rt.reaction import ears
 from nova_rt.reaction import loan_policy
 from nova_rt.reaction import reactor
 from nova_rt.reaction import records
@@ -37,12 +38,12 @@ class Driver(Protocol):
 class Reactions:
     """The reactor, and who writes down what it does."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, listen: ears.Listen) -> None:
         self._driver = driver
         self._records = records.Records()
         self._reactor = reactor.Reactor(
             driver.reservations, driver.running, loan_policy.from_options(CONF),
-            self._records.tell, self._records.tell_shrunk)
+            self._records.tell, self._records.tell_shrunk, listen=listen)
         driver.on_start(self._reactor.look_again)
         self._reactor.start()
 
@@ -54,12 +55,12 @@ class Reactions:
 
 
 def begin(driver: Driver) -> Reactions | None:
-    """Begin to hear of misses, if that is wanted; None on a host of virtual machines."""
+    """Begin to hear of misses, if that is wanted; None if not, or if nothing is offered."""
     kind = kinds.of_host(driver.reservations.dialect, None)
-    if not CONF.rt.hear_misses or kind is not kinds.Kind.CONTAINER:
+    if not CONF.rt.hear_misses or kind is None:
         return None
     try:
-        return Reactions(driver)
+        return Reactions(driver, ears.LISTEN[kind])
     except OSError as exc:
         LOG.warning('No misses are heard (%s): raise fs.inotify.max_user_instances, or set '
                     '[rt] hear_misses=false.', exc)

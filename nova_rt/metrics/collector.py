@@ -58,8 +58,8 @@ _COUNTERS = (
 )
 
 
-# Returns what the activities of a server tell, by libvirt's id of its domain.
-Tells = Callable[[int], Sequence[record.Record]]
+# Returns what the activities of a server tell.
+Tells = Callable[[servers.Server], Sequence[record.Record]]
 
 
 class Reservations(registry.Collector):
@@ -79,9 +79,7 @@ class Reservations(registry.Collector):
     def collect(self) -> Iterator[core.Metric]:
         """Yield all metrics; without libvirt, those of the host alone."""
         running = self._running()
-        yield core.GaugeMetricFamily(
-            'nova_rt_up', 'Whether libvirt says which servers run: 1 or 0.',
-            int(running is not None))
+        yield up(running is not None)
         yield from self._of_host(running)
         yield from _of_servers(running or ())
         yield from _of_usage(running or (), self._host.usages({
@@ -110,7 +108,7 @@ class Reservations(registry.Collector):
             'nova_rt_server_missed_deadlines',
             'Those of the jobs that missed their deadlines.', labels=['server'])
         for server in running:
-            told = self._tells(server.number)
+            told = self._tells(server)
             if told:
                 jobs.add_metric([server.uuid], sum(each.jobs for each in told))
                 misses.add_metric([server.uuid], sum(each.misses for each in told))
@@ -194,3 +192,9 @@ def _of_usage(running: Iterable[servers.Server],
 
 def _ratio(value: int) -> float:
     return value / bandwidth.BW_UNIT
+
+
+def up(answers: bool) -> core.Metric:
+    """Return whether libvirt answers, as a metric."""
+    return core.GaugeMetricFamily(
+        'nova_rt_up', 'Whether libvirt says which servers run: 1 or 0.', int(answers))

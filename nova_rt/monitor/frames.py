@@ -12,23 +12,20 @@ class Frames:
         self._rest = b''
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return what these bytes complete."""
-        self._rest += data
+        """Return what these bytes complete, in time that grows with their number only."""
+        data = self._rest + data
         found: list[bytes] = []
-        while (candidate := self._next()) is not None:
+        at = data.find(record.HEADER)
+        while 0 <= at <= len(data) - record.SIZE:
+            candidate = data[at:at + record.SIZE]
             if _is_record(candidate):
                 found.append(candidate)
-                self._rest = self._rest[record.SIZE:]
+                at = data.find(record.HEADER, at + record.SIZE)
             else:
-                self._rest = self._rest[1:]
-        return found
-
-    def _next(self) -> bytes | None:
-        """Drop what precedes the next candidate; return it, None if it is incomplete."""
-        at = self._rest.find(record.MAGIC)
+                at = data.find(record.HEADER, at + 1)
         # The last bytes may be the beginning of the next one.
-        self._rest = self._rest[at if at >= 0 else -(len(record.MAGIC) - 1):]
-        return self._rest[:record.SIZE] if len(self._rest) >= record.SIZE else None
+        self._rest = data[at if at >= 0 else -(len(record.HEADER) - 1):]
+        return found
 
 
 def _is_record(candidate: bytes) -> bool:

@@ -18,6 +18,9 @@ VERSION = 1
 # Magic, version, size; sequence to reported_ns; pid, reserved; opened_ns; name.
 _LAYOUT = struct.Struct('=4sHH13QIIQ64s')
 SIZE = _LAYOUT.size
+NAME_AT = 128
+# What each record begins with.
+HEADER = struct.pack('=4sHH', MAGIC, VERSION, SIZE)
 _SEQUENCE = struct.Struct('=Q')
 _SEQUENCE_AT = 8
 _TRIES = 4
@@ -84,6 +87,17 @@ def decode(data: bytes) -> Record:
 def unknown(record: Record) -> Record:
     """Return what is known of an activity before anything is."""
     return record._replace(misses=0, overruns=0)
+
+
+def all_but_last(record: Record) -> Record:
+    """Return what is known of an activity that may have been heard of elsewhere.
+
+    Of all that its first report counts, one miss is new, which caused it, if it does not
+    tell of a job that hangs.
+    """
+    if record.began_ns and record.reported_ns - record.began_ns > record.deadline_ns:
+        return record
+    return record._replace(misses=max(record.misses - 1, 0))
 
 
 def _check(record: Record) -> None:

@@ -8,9 +8,15 @@ import os
 import select
 from typing import Protocol
 
+from oslo_log import log as logging
+
 from nova_rt.monitor import folder
 from nova_rt.monitor import frames
+from nova_rt.monitor import notes as monitor_notes
+from nova_rt.monitor import record
 from nova_rt.monitor import system
+
+LOG = logging.getLogger(__name__)
 
 # Of a stream, at a time: 21 records.
 _AT_ONCE = 4096
@@ -45,6 +51,14 @@ class Source(Protocol):
 
     def contents(self) -> Iterator[tuple[str | None, bytes]]:
         """Yield what may be records, and the name that each must have, if any."""
+        ...
+
+    def known(self) -> Iterator[tuple[str | None, bytes]]:
+        """Yield the same of what is not news when hearing begins."""
+        ...
+
+    def before(self, first: record.Record) -> record.Record:
+        """Return what is known of an activity, by the first record that is heard of it."""
         ...
 
     def has_ended(self) -> bool:
@@ -99,6 +113,14 @@ class ContainerSource:
         """Yield what is in the folder."""
         return self._folder.contents()
 
+    def known(self) -> Iterator[tuple[str | None, bytes]]:
+        """Yield what is in the folder."""
+        return self._folder.contents()
+
+    def before(self, first: record.Record) -> record.Record:
+        """Return that nothing is known: the activity is new."""
+        return record.unknown(first)
+
     def has_ended(self) -> bool:
         """Return whether the first process has."""
         return self._ended
@@ -114,15 +136,17 @@ class StreamSource:
     """The host's end of a virtio-serial port, until the other end is closed.
 
     :param stream: which does not wait, and is closed with this
+    :param notes: of what has been heard of this start of the virtual machine
     """
 
     same_clock = False
 
-    def __init__(self, stream: int, epoll: select.epoll) -> None:
+    def __init__(self, stream: int, epoll: select.epoll, notes: monitor_notes.Notes) -> None:
         os.set_blocking(stream, False)
         self.fd = stream
         self._epoll = epoll
         self._frames = frames.Frames()
+        self._notes = notes
         self._ended = False
         epoll.register(stream, _ONCE)
 
@@ -147,8 +171,23 @@ class StreamSource:
         except OSError:
             return  # Nothing has come, or nobody is at the other end at present.
         self._ended = not data
-        for frame in self._frames.feed(data):
+        found = self._frames.feed(data)
+        try:
+            self._notes.add(found)
+        except OSError as exc:
+            LOG.warning('What a virtual machine tells of its jobs is heard, but not noted: %s',
+                        exc)
+        for frame in found:
             yield None, frame
+
+    def known(self) -> Iterator[tuple[str | None, bytes]]:
+        """Yield what was heard before, perhaps by a service that has ended."""
+        for frame in self._notes.frames():
+            yield None, frame
+
+    def before(self, first: record.Record) -> record.Record:
+        """Return all but one miss: it may have told the others on another host."""
+        return record.all_but_last(first)
 
     def has_ended(self) -> bool:
         """Return whether the other end was closed."""
@@ -158,3 +197,5 @@ class StreamSource:
         """Close the stream."""
         self._epoll.unregister(self.fd)
         os.close(self.fd)
+        if self._ended:
+            self._notes.forget()

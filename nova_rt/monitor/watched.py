@@ -47,28 +47,28 @@ class Watched:
 
     def learn(self) -> None:
         """Take what it tells for known."""
-        for found in self._found():
+        for found in self._records(self.source.known()):
             self._activities[found.name] = activity.Activity(self._server, found)
 
     def look(self) -> list[activity.News]:
         """Return what it tells that is new."""
         looked_ns = time.monotonic_ns()
-        return [news for found in self._found()
+        return [news for found in self._records(self.source.contents())
                 if (news := self._of(found).news(
                     found, looked_ns, time.monotonic_ns(), self.source.same_clock))
                 is not None]
 
     def _of(self, found: record.Record) -> activity.Activity:
         known = (self._activities.pop(found.name, None)
-                 or activity.Activity(self._server, record.unknown(found)))
+                 or activity.Activity(self._server, self.source.before(found)))
         if len(self._activities) == _NAMES:
             # The one that has not been seen for longest.
             del self._activities[next(iter(self._activities))]
         self._activities[found.name] = known
         return known
 
-    def _found(self) -> Iterator[record.Record]:
-        for name, data in self.source.contents():
+    def _records(self, told: Iterator[tuple[str | None, bytes]]) -> Iterator[record.Record]:
+        for name, data in told:
             try:
                 found = record.decode(data)
                 if name not in (None, found.name):

@@ -15,6 +15,7 @@ import threading
 import time
 
 from nova_rt.monitor import activity
+from nova_rt.monitor import notes
 from nova_rt.monitor import record
 from nova_rt.monitor import sources
 from nova_rt.monitor import system
@@ -63,15 +64,21 @@ class Watcher:
         with self._lock:
             self._add(server, sources.ContainerSource(init, self._inotify, self._epoll))
 
-    def add_stream(self, server: str, stream: int) -> None:
+    def add_stream(self, server: str, stream: int, heard: notes.Notes) -> None:
         """Hear of a virtual machine's misses from now on.
 
         It is removed when the other end is closed.
 
         :param stream: the host's end of its port; it belongs to the watcher then
+        :param heard: what was heard of it before, which is known
         """
         with self._lock:
-            self._add(server, sources.StreamSource(stream, self._epoll))
+            self._add(server, sources.StreamSource(stream, self._epoll, heard))
+
+    def hears(self, server: str) -> bool:
+        """Return whether a server was added, and not removed since."""
+        with self._lock:
+            return server in self._servers
 
     def remove(self, server: str) -> None:
         """Hear of it no more, if it was heard of."""

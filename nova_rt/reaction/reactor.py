@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hears of the misses of this host's containers, and helps at once.
+"""Hears of the misses of this host's servers, and helps at once.
 
 It is a thread of nova-rt-compute. What it does is in the kernel alone, so it needs neither
 Nova's databases nor libvirt for it, and is done before anybody is told.
@@ -22,6 +22,7 @@ from nova_rt import errors
 from nova_rt import wording
 from nova_rt.monitor import activity
 from nova_rt.monitor import watcher
+from nova_rt.reaction import ears
 from nova_rt.reaction import loan_policy
 from nova_rt.reaction import shrink_news
 from nova_rt.reaction import threshold
@@ -64,32 +65,34 @@ class _Help:
 
 
 class Reactor:
-    """Watches the containers that run, and lends those that miss their deadlines.
+    """Watches the servers that run, and lends those that miss their deadlines.
 
     :param reservations: the host
-    :param running: returns the containers that run, by server
+    :param running: returns the containers or virtual machines that run, by server
     :param policy: who is lent what
     :param tell: is told of each thing done
     :param tell_shrunk: is told of servers that are shrunk for others
     :param quiet_s: least time between two loans of a server that are told
+    :param listen: begins to hear of a server
     :raises OSError: if the kernel has no inotify instance left for it
     """
 
     def __init__(self, reservations: host.Host,
                  running: Callable[[], Mapping[str, containers.Container]],
                  policy: loan_policy.LoanPolicy, tell: Tell, tell_shrunk: Tell,
-                 quiet_s: float = QUIET_S) -> None:
+                 quiet_s: float = QUIET_S, listen: ears.Listen = ears.to_container) -> None:
         self._host = reservations
         self._running = running
         self._policy = policy
         self._tell = tell
         self._tell_shrunk = tell_shrunk
         self._quiet_s = quiet_s
+        self._listen = listen
         self._watcher = watcher.Watcher()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._ends = False
         self._refresh_s = 0.0
-        # By server: libvirt's id of its container, its misses, and what was done for it.
+        # By server: libvirt's id of its domain, its misses, and what was done for it.
         self._known: dict[str, int] = {}
         self._tallies: dict[str, threshold.Tally] = {}
         self._helped: dict[str, _Help] = {}
@@ -156,27 +159,27 @@ class Reactor:
         try:
             running = self._running()
         except errors.NovaRTError as exc:
-            LOG.warning('What runs is not known, so no new container is watched: %s', exc)
+            LOG.warning('What runs is not known, so no new server is watched: %s', exc)
             return False
         self._names = {container.pid: server for server, container in running.items()}
         self._shrunk.look(self._names)
         for server in self._known.keys() - running.keys():
             self._forget(server)
         for server, container in running.items():
-            if container.copy is not None and self._known.get(server) != container.pid:
-                self._watch(server, container.pid)
+            if container.copy is not None and (
+                    self._known.get(server) != container.pid or not self._watcher.hears(server)):
+                self._watch(server, container)
         return True
 
-    def _watch(self, server: str, number: int) -> None:
+    def _watch(self, server: str, container: containers.Container) -> None:
         self._forget(server)
         try:
-            self._watcher.add_container(server, containers.first_process(number))
-        except ProcessLookupError:
-            return  # It has just ended, or cannot be seen from here.
+            if not self._listen(self._watcher, server, container):
+                return
         except OSError as exc:
             LOG.warning('The misses of server %s are not heard: %s', server, exc)
             return
-        self._known[server] = number
+        self._known[server] = container.pid
         if self._policy.after is not None:
             self._tallies[server] = threshold.Tally(self._policy.after)
 
@@ -270,8 +273,11 @@ class Reactor:
             most = bandwidth.percent(max(lent.values()))
             self._say(server, f'{missed}: up to {most} of a CPU is lent to each vCPU, until '
                               f'{self._policy.for_s:g} s have passed without that.')
-        else:
+        elif self._host.lends:
             self._say(server, f'{missed}, but nothing is free on its pCPUs.')
+        else:
+            self._say(server, f'{missed}. Nothing is lent to virtual machines: give it a '
+                              'larger reservation if that goes on.')
 
     def _end_help(self, now_s: float) -> None:
         """Give back what was lent, where its time is over."""

@@ -74,7 +74,7 @@ class _ReservationServices(cases.ReservationTestCase):
         for driver, of_all_hosts in (
                 (FakeContainerDriver, 'kernels'), (FakeContainerDriver, 'capacities'),
                 (FakeContainerDriver, '_copies'), (FakeMachineDriver, 'hypervisors'),
-                (FakeMachineDriver, 'drivers')):
+                (FakeMachineDriver, 'drivers'), (FakeMachineDriver, 'ports')):
             self.useFixture(fixtures.MockPatchObject(driver, of_all_hosts, {}))
         self.useFixture(fixtures.MockPatchObject(FakeMachineDriver, 'unreachable', set()))
         # The processes of the stand-ins for containers are none.

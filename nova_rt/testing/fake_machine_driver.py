@@ -127,6 +127,7 @@ class FakeMachineDriver(fake_driver.FakeContainerDriver):
 
     :cvar hypervisors: by host; as the base class's kernels
     :cvar drivers: by host
+    :cvar ports: by server, the socket by which it tells of its jobs
     :cvar unreachable: the hosts that no virtual machine arrives at by live migration
     :ivar hypervisor: this host's
     """
@@ -135,6 +136,7 @@ class FakeMachineDriver(fake_driver.FakeContainerDriver):
     hypervisors: ClassVar[dict[str, FakeHypervisor]] = {}
     drivers: ClassVar[dict[str, FakeMachineDriver]] = {}
     unreachable: ClassVar[set[str]] = set()
+    ports: ClassVar[dict[str, str]] = {}
 
     hypervisor: FakeHypervisor
 
@@ -145,7 +147,8 @@ class FakeMachineDriver(fake_driver.FakeContainerDriver):
 
     def running(self) -> Mapping[str, containers.Container]:
         """Return the running virtual machines, by server, as libvirt would."""
-        return {server: containers.Container(number, self._copies.get(number))
+        return {server: containers.Container(
+                    number, self._copies.get(number), self.ports.get(server))
                 for number, (server, _) in list(self.hypervisor.domains.items())}
 
     def change_reservation(self, instance: objects.Instance,

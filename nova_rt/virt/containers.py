@@ -16,6 +16,7 @@ from oslo_log import log as logging
 from nova_rt import errors
 from nova_rt import ledger
 from nova_rt.virt import domain_xml
+from nova_rt.virt import jobs_port
 from nova_rt.virt import kinds
 
 LOG = logging.getLogger(__name__)
@@ -31,10 +32,12 @@ class Container:
 
     :ivar pid: libvirt's id of it, which is a container's controller
     :ivar copy: what its domain's metadata say that it holds
+    :ivar port: the socket by which a virtual machine tells of its jobs; None without one
     """
 
     pid: int
     copy: ledger.Holding | None = None
+    port: str | None = None
 
 
 def running(conf: cfg.ConfigOpts) -> Mapping[str, Container]:
@@ -46,7 +49,7 @@ def running(conf: cfg.ConfigOpts) -> Mapping[str, Container]:
         found = {}
         for domain in connection.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE):
             try:
-                found[domain.UUIDString()] = Container(domain.ID(), _copy(domain))
+                found[domain.UUIDString()] = _of(domain)
             except libvirt.libvirtError as exc:
                 # Ended since it was listed.
                 if exc.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
@@ -98,9 +101,14 @@ def _connection(conf: cfg.ConfigOpts) -> Iterator[libvirt.virConnect]:
             'run this on the compute host.') from None
 
 
-def _copy(domain: libvirt.virDomain) -> ledger.Holding | None:
+def _of(domain: libvirt.virDomain) -> Container:
+    xml = domain.XMLDesc()
+    return Container(domain.ID(), _copy(domain, xml), jobs_port.path_in(xml))
+
+
+def _copy(domain: libvirt.virDomain, xml: str) -> ledger.Holding | None:
     try:
-        return domain_xml.holding_in(domain.XMLDesc())
+        return domain_xml.holding_in(xml)
     except ValueError as exc:
         LOG.warning('The metadata of domain %s are not valid: %s',
                     domain.UUIDString(), exc)

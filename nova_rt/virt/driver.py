@@ -115,7 +115,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         if holding is None:
             return xml
         if _runs_machines():
-            return machine_start.domain(xml, holding, instance)
+            return machine_start.domain(xml, holding, instance, CONF.rt.hear_misses)
         return domain_xml.with_reservation(
             xml, holding, str(program.on_host(CONF.instances_path)),
             reservation.init_policy(instance.flavor.extra_specs))
@@ -193,6 +193,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
                 self._on_start()
             elif event.transition == virtevent.EVENT_LIFECYCLE_PAUSED:
                 self._domains.receive_after_event(event)
+                self._on_start()
             elif event.transition == virtevent.EVENT_LIFECYCLE_STOPPED:
                 self.reservations.take_back_all()
         super().emit_event(event)

@@ -40,9 +40,11 @@ class Host(abc.ABC):
     """Applies reservations to the servers on a host, and takes them back.
 
     :ivar empty: the host's pCPUs without any reservation
+    :ivar lends: whether :meth:`lend` may have an effect
     """
 
     empty: shares.HostShares
+    lends = False
 
     @property
     @abc.abstractmethod
@@ -171,6 +173,8 @@ class ReservationHost(Host):
     :param cpusets: the groups of the cpuset controller, None without one
     :param book: the loans of this machine's containers
     """
+
+    lends = True
 
     def __init__(self, dialect: Dialect | None, empty: shares.HostShares,
                  tops: Sequence[str] = container_groups.MACHINE_GROUPS,

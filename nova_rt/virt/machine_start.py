@@ -12,12 +12,15 @@ from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt.virt import domain_xml
 from nova_rt.virt import domains
+from nova_rt.virt import jobs_port
 
 
-def domain(xml: str, holding: ledger.Holding, instance: objects.Instance) -> str:
+def domain(xml: str, holding: ledger.Holding, instance: objects.Instance,
+           hears: bool) -> str:
     """Return a virtual machine's domain with its reservation.
 
     :param xml: the domain as Nova writes it
+    :param hears: whether this host hears of misses, so that it has a port to tell of them
     :raises InstanceDeployFailure: if the server asks for what contradicts it
     """
     if reservation.init_policy(instance.flavor.extra_specs) is not None:
@@ -25,9 +28,10 @@ def domain(xml: str, holding: ledger.Holding, instance: objects.Instance) -> str
             reason='hw:cpu.rt_policy is for containers, whose init it is, but this host '
                    'runs virtual machines: remove it from the flavor.')
     try:
-        return domain_xml.with_pinned_vcpus(xml, holding)
+        pinned = domain_xml.with_pinned_vcpus(xml, holding)
     except domain_xml.ContradictionError as exc:
         raise exception.InstanceDeployFailure(reason=str(exc)) from None
+    return jobs_port.with_port(pinned) if hears else pinned
 
 
 def must_wait(xml: str) -> bool:

@@ -92,7 +92,8 @@ def test_without_go_and_proxy_there_is_a_sentence(toolchain, tmp_path, monkeypat
         toolchain.fetch(tmp_path / 'cache')
 
 
-@pytest.mark.parametrize('folder', ['kubernetes', 'kubernetes/controlplane'])
+@pytest.mark.parametrize('folder', [
+    'kubernetes', 'kubernetes/controlplane', 'kubernetes/worker/kubelet'])
 def test_the_version_is_that_of_go_mod(toolchain, folder):
     wanted = re.search(r'^go (\d+)\.(\d+)', (ROOT / folder / 'go.mod').read_text(), re.MULTILINE)
     assert tuple(map(int, wanted.groups())) == toolchain.NEEDED

@@ -60,6 +60,11 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	alone, err := takeOver(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer alone.Close()
 	// The first write to the kernel: it shows whether it takes any.
 	if err := machine.config.Hierarchy.Close(); err != nil {
 		return err
@@ -67,11 +72,6 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	client, err := connect(o.kubeconfig)
 	if err != nil {
 		return err
-	}
-	for _, dir := range []string{o.cdiDir, o.pluginDir(), o.registryDir()} {
-		if err := os.MkdirAll(dir, 0o750); err != nil {
-			return err
-		}
 	}
 	machine.config.Claims = dra.Claims{Client: client}
 	machine.config.Records = claim.Records{Dir: o.cdiDir}
@@ -98,6 +98,16 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return cause
 	}
 	return nil
+}
+
+// takeOver makes the directories of this process, and waits until no other one has them.
+func takeOver(ctx context.Context, o options) (*os.File, error) {
+	for _, dir := range []string{o.cdiDir, o.pluginDir(), o.registryDir()} {
+		if err := os.MkdirAll(dir, 0o750); err != nil {
+			return nil, err
+		}
+	}
+	return lock(ctx, o.pluginDir(), predecessorEndsWithin)
 }
 
 // reconcile looks again and again whether the kernel holds what it should.

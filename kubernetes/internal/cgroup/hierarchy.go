@@ -55,16 +55,18 @@ func (h Hierarchy) apply(group string, wanted Budget) error {
 	if err := h.Dialect.Write(group, wanted); err != nil {
 		return err
 	}
-	return h.lowerAbove(group)
+	// The container has what it needs: a mere surplus above is Settle's to take and report.
+	_ = h.lowerAbove(group)
+	return nil
 }
 
-// restore gives a running container back what it had. What is above still holds the
-// larger budget, so there is room for the old one.
+// restore gives a container back what it had, which may be nothing. What is above still
+// holds the larger budget, so there is room for the old one.
 func (h Hierarchy) restore(group string, before Budget) error {
-	if slices.Max(before.Runtimes) == 0 || h.Holds(group, before) {
+	if h.Holds(group, before) {
 		return nil
 	}
-	return h.Dialect.Write(group, before)
+	return ifPresent(h.Dialect.Write(group, before))
 }
 
 // Close gives the top a budget of its own, which is the dry write at start. Without one,

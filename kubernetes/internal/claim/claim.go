@@ -51,6 +51,9 @@ func (r Reserved) SameAs(other Reserved) bool {
 		slices.Equal(r.PCPUs, other.PCPUs)
 }
 
+// Equal returns whether two claims are the same, for the same pod.
+func (r Reserved) Equal(other Reserved) bool { return r.SameAs(other) && r.Pod == other.Pod }
+
 // Device returns the name of a pCPU's device.
 func Device(pcpu int) string { return devicePrefix + strconv.Itoa(pcpu) }
 

@@ -114,7 +114,7 @@ func (r Records) Get(uid string) (*Reserved, error) {
 }
 
 // All returns all claims by their UID. What a killed driver has left half written is
-// removed.
+// removed, so nobody may write meanwhile.
 func (r Records) All() (map[string]Reserved, error) {
 	halves, _ := filepath.Glob(filepath.Join(r.Dir, "."+filePrefix+"*"))
 	for _, half := range halves {

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"nova-rt/kubernetes/internal/cgroup"
 	"nova-rt/kubernetes/internal/claim"
 )
 
@@ -25,9 +27,13 @@ type Container struct {
 // Admit returns the claim that a container is created with, nil without one, and refuses
 // a container that could not be given its reservation.
 func (n *Node) Admit(ctx context.Context, created Container) (*claim.Reserved, error) {
+	said, err := n.ask(ctx, created)
+	if err != nil {
+		return nil, err
+	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	reserved, err := n.claimOf(ctx, created)
+	reserved, err := n.claimOf(created, said)
 	if err != nil || reserved == nil {
 		return nil, err
 	}
@@ -37,9 +43,13 @@ func (n *Node) Admit(ctx context.Context, created Container) (*claim.Reserved, e
 // Start gives a container its reservation. The runtime has made its group and has not
 // started its program: what is there is the runtime's own process that waits to become it.
 func (n *Node) Start(ctx context.Context, started Container) error {
+	said, err := n.ask(ctx, started)
+	if err != nil {
+		return err
+	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	reserved, err := n.claimOf(ctx, started)
+	reserved, err := n.claimOf(started, said)
 	if err != nil || reserved == nil {
 		return err
 	}
@@ -49,7 +59,7 @@ func (n *Node) Start(ctx context.Context, started Container) error {
 	if err := n.retire(started, reserved.UID); err != nil {
 		return err
 	}
-	if err := n.Hierarchy.Apply(started.Group, n.budget(*reserved)); err != nil {
+	if err := n.apply(started.Group, n.budget(*reserved)); err != nil {
 		return err
 	}
 	// Known before its policy is set, so that it is not taken for nobody's.
@@ -57,7 +67,29 @@ func (n *Node) Start(ctx context.Context, started Container) error {
 	if reserved.Init.Policy == "" {
 		return nil
 	}
-	return n.Threads.SetPolicy(started.Group, reserved.Init)
+	if err := n.Threads.SetPolicy(started.Group, reserved.Init); err != nil {
+		return err
+	}
+	running := n.containers[started.ID]
+	running.settled = true
+	n.containers[started.ID] = running
+	return nil
+}
+
+// apply gives a container's group its budget. What ended containers have left in the groups
+// above is taken back if the kernel wants it, not at the next Reconcile: the scheduler has
+// promised it to this one.
+func (n *Node) apply(group string, wanted cgroup.Budget) error {
+	err := n.Hierarchy.Apply(group, wanted)
+	var refusal *cgroup.RefusalError
+	if !errors.As(err, &refusal) || !n.synchronized {
+		return err
+	}
+	groups := n.live()
+	groups[group] = true
+	// Where a budget cannot be taken back, the kernel's answer is the same again.
+	_ = n.Hierarchy.Settle(groups)
+	return n.Hierarchy.Apply(group, wanted)
 }
 
 // Stopped takes back the runtime of containers that have ended. The runtime may say that
@@ -90,6 +122,24 @@ func (n *Node) Synchronize(all []Container) {
 	n.synchronized, n.known = true, true
 }
 
+// Places returns by their id the pCPUs of containers that run and have some by their claims.
+func (n *Node) Places() (map[string][]int, error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	records, err := n.Records.All()
+	if err != nil {
+		return nil, err
+	}
+	places := map[string][]int{}
+	for id, running := range n.containers {
+		reserved := records[running.claim]
+		if reserved.Pod == running.pod && len(reserved.PCPUs) > 0 {
+			places[id] = reserved.PCPUs
+		}
+	}
+	return places, nil
+}
+
 // Lost says that the runtime tells nothing any more.
 func (n *Node) Lost() {
 	n.mutex.Lock()
@@ -98,65 +148,35 @@ func (n *Node) Lost() {
 }
 
 func (n *Node) remember(found Container, uid string) {
-	n.containers[found.ID] = container{found.ID, found.Pod, found.Name, uid, found.Group}
-}
-
-// claimOf returns the claim of a container, after it was checked that its pod may have it.
-func (n *Node) claimOf(ctx context.Context, asking Container) (*claim.Reserved, error) {
-	uids := claim.ClaimsOf(asking.Env)
-	if len(uids) == 0 {
-		return nil, nil
-	}
-	if len(uids) > 1 {
-		return nil, fmt.Errorf("the container %s has %d claims, but one reservation at most: give it one",
-			asking.Name, len(uids))
-	}
-	reserved, err := n.Records.Get(uids[0])
-	if err != nil {
-		return nil, err
-	}
-	if reserved == nil {
-		return nil, fmt.Errorf("the claim %s of the container %s is not prepared on this node", uids[0],
-			asking.Name)
-	}
-	if reserved.Pod == asking.Pod {
-		return reserved, nil
-	}
-	return n.handOver(ctx, *reserved, asking)
-}
-
-// handOver gives a claim to the next pod that it is reserved for: the kubelet does not
-// prepare it anew if that pod came while the last one was ending.
-func (n *Node) handOver(ctx context.Context, reserved claim.Reserved, asking Container) (*claim.Reserved, error) {
-	present, err := n.Claims.Get(ctx, reserved.Namespace, reserved.Name)
-	if err != nil {
-		return nil, err
-	}
-	if present == nil || string(present.UID) != reserved.UID {
-		return nil, fmt.Errorf("the claim %s has gone", reserved)
-	}
-	owner, err := claim.Owner(present, "")
-	if err != nil {
-		return nil, err
-	}
-	if owner != asking.Pod {
-		return nil, fmt.Errorf("the claim %s is not reserved for the pod of the container %s", reserved, asking.Name)
-	}
-	reserved.Pod = owner
-	return &reserved, n.Records.Write(reserved)
+	n.containers[found.ID] = container{id: found.ID, pod: found.Pod, name: found.Name, claim: uid, group: found.Group}
 }
 
 // checkAlone wants no other container to have the claim: one budget cannot be in two
 // groups.
 func (n *Node) checkAlone(asking Container, reserved *claim.Reserved) error {
 	for _, other := range n.containers {
-		if other.claim == reserved.UID && (other.pod != asking.Pod || other.name != asking.Name) &&
-			n.Hierarchy.Files.Has(other.group, "") {
+		if (other.pod != asking.Pod || other.name != asking.Name) && n.uses(other, *reserved) {
 			return fmt.Errorf("the claim %s is used by the container %s already: give the container %s a "+
 				"claim of its own", reserved, other.name, asking.Name)
 		}
 	}
 	return nil
+}
+
+// uses returns whether a container has a claim. One of another pod that started while this
+// process was down may only name it in its environment: it has the claim if it has a budget.
+func (n *Node) uses(running container, reserved claim.Reserved) bool {
+	if running.claim != reserved.UID || !n.Hierarchy.Files.Has(running.group, "") {
+		return false
+	}
+	if running.pod == reserved.Pod {
+		return true
+	}
+	held, err := n.Hierarchy.Dialect.Read(running.group)
+	if err != nil {
+		return !errors.Is(err, cgroup.ErrGone)
+	}
+	return slices.Max(held.Runtimes) > 0
 }
 
 // retire takes the budget of the container's predecessors in the same pod, which have

@@ -31,6 +31,8 @@ type Claims interface {
 // Threads sets the scheduling policy of all threads of a group.
 type Threads interface {
 	SetPolicy(group string, init reservation.Init) error
+	// Plain returns whether a group has threads, and none of these a real-time policy.
+	Plain(group string) (bool, error)
 }
 
 // Without the runtime's word, a container would be started without its reservation.
@@ -66,6 +68,8 @@ type container struct {
 	id, pod, name string
 	claim         string
 	group         string
+	// Whether it was seen to have its policy: what it chooses afterwards is its own business.
+	settled bool
 }
 
 // New returns a node whose containers are not known yet.
@@ -153,8 +157,8 @@ func (n *Node) Left() (map[int]int64, error) {
 	return n.left(records, ""), nil
 }
 
-// left counts the claims that are recorded and, of those that are not, what the kernel
-// still holds for their containers; one claim is left out.
+// left counts the claims that are recorded, and what the kernel still holds for containers
+// elsewhere than their claims are recorded, if at all; one claim is left out.
 func (n *Node) left(records map[string]claim.Reserved, except string) map[int]int64 {
 	left := maps.Clone(n.Capacity)
 	for _, held := range records {
@@ -163,7 +167,8 @@ func (n *Node) left(records map[string]claim.Reserved, except string) map[int]in
 		}
 	}
 	for _, running := range n.containers {
-		if _, recorded := records[running.claim]; recorded || running.claim == except {
+		reserved, recorded := records[running.claim]
+		if running.claim == except || recorded && reserved.Pod == running.pod {
 			continue
 		}
 		budget, err := n.Hierarchy.Dialect.Read(running.group)
@@ -171,7 +176,9 @@ func (n *Node) left(records map[string]claim.Reserved, except string) map[int]in
 			continue
 		}
 		for pcpu, held := range budget.Bandwidths() {
-			left[pcpu] -= held
+			if !recorded || !slices.Contains(n.occupied(reserved), pcpu) {
+				left[pcpu] -= held
+			}
 		}
 	}
 	// A pCPU that holds no reservations any more is nobody's to have.
@@ -210,17 +217,25 @@ func (n *Node) Reconcile() error {
 	if !n.synchronized {
 		return errNotSynchronized
 	}
+	groups := n.live()
 	var problems []error
-	groups := map[string]bool{}
-	for id, running := range n.containers {
-		if !n.Hierarchy.Files.Has(running.group, "") {
-			delete(n.containers, id)
-			continue
-		}
-		groups[running.group] = true
+	for _, running := range n.containers {
 		problems = append(problems, n.heal(running))
 	}
 	return errors.Join(append(problems, n.Hierarchy.Settle(groups))...)
+}
+
+// live returns the groups of containers, and forgets those that have none any more.
+func (n *Node) live() map[string]bool {
+	groups := map[string]bool{}
+	for id, running := range n.containers {
+		if n.Hierarchy.Files.Has(running.group, "") {
+			groups[running.group] = true
+		} else {
+			delete(n.containers, id)
+		}
+	}
+	return groups
 }
 
 // heal gives a container that runs what its claim says, if it has something else.
@@ -230,44 +245,33 @@ func (n *Node) heal(running container) error {
 		return err
 	}
 	wanted := n.budget(*reserved)
-	if n.Hierarchy.Holds(running.group, wanted) {
-		return nil
+	if !n.Hierarchy.Holds(running.group, wanted) {
+		if err := n.checkAlone(Container{Pod: running.pod, Name: running.name}, reserved); err != nil {
+			return err
+		}
+		if err := n.Hierarchy.Apply(running.group, wanted); err != nil {
+			return err
+		}
 	}
-	return n.Hierarchy.Apply(running.group, wanted)
+	return n.settlePolicy(running, reserved.Init)
 }
 
-// CollectGarbage forgets claims that no longer exist, or are not allocated, and that no
-// container has: the kubelet forgets to unprepare those if it loses its checkpoint.
-func (n *Node) CollectGarbage(ctx context.Context) error {
-	records, err := n.Records.All()
-	if err != nil {
-		return err
+// settlePolicy gives a container the policy of its claim that started while this process
+// was down, or was killed before it had set it.
+func (n *Node) settlePolicy(running container, init reservation.Init) error {
+	if running.settled {
+		return nil
 	}
-	var problems []error
-	for uid, record := range records {
-		present, err := n.Claims.Get(ctx, record.Namespace, record.Name)
+	if init.Policy != "" {
+		plain, err := n.Threads.Plain(running.group)
+		if err == nil && plain {
+			err = n.Threads.SetPolicy(running.group, init)
+		}
 		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		if present != nil && string(present.UID) == uid && present.Status.Allocation != nil {
-			continue
-		}
-		problems = append(problems, n.forgetUnused(uid))
-	}
-	return errors.Join(problems...)
-}
-
-func (n *Node) forgetUnused(uid string) error {
-	n.mutex.Lock()
-	defer n.mutex.Unlock()
-	if !n.synchronized {
-		return nil
-	}
-	for _, running := range n.containers {
-		if running.claim == uid && n.Hierarchy.Files.Has(running.group, "") {
-			return nil
+			return err
 		}
 	}
-	return n.Records.Remove(uid)
+	running.settled = true
+	n.containers[running.id] = running
+	return nil
 }

@@ -60,7 +60,8 @@ func (p *Plugin) serve(ctx context.Context, socket string) error {
 	lost := make(chan struct{})
 	connection, err := stub.New(p, stub.WithPluginName(Name), stub.WithPluginIdx(index),
 		stub.WithSocketPath(socket), stub.WithOnClose(sync.OnceFunc(func() { close(lost) })),
-		// A container with a claim must not start while this process does not answer.
+		// A container must not start because this process is slow or was killed while it was
+		// asked. NRI before 0.12.4 ignores this.
 		stub.WithFailurePolicy(&api.FailurePolicy{FailRequest: true}))
 	if err != nil {
 		return err
@@ -96,7 +97,38 @@ func (p *Plugin) Synchronize(ctx context.Context, pods []*api.PodSandbox,
 	p.Node.Synchronize(all)
 	p.reported(p.Node.Reconcile())
 	p.Synchronized(ctx)
-	return nil, nil
+	return p.confine(containers)
+}
+
+// confine returns what is to be changed of containers that were created while this process
+// was down. Their limit on priorities cannot be raised any more.
+func (p *Plugin) confine(containers []*api.Container) ([]*api.ContainerUpdate, error) {
+	places, err := p.Node.Places()
+	if err != nil {
+		return nil, err
+	}
+	var updates []*api.ContainerUpdate
+	for _, found := range containers {
+		pcpus, known := places[found.GetId()]
+		wanted := topology.FormatList(pcpus)
+		if !known || found.GetLinux().GetResources().GetCpu().GetCpus() == wanted {
+			continue
+		}
+		p.Log.Warn("a container was created without the driver: until it is started anew, it cannot choose "+
+			"real-time policies itself", "container", found.GetName())
+		update := confinement(found.GetId(), wanted)
+		// It may end meanwhile, which must not close the connection.
+		update.SetIgnoreFailure()
+		updates = append(updates, update)
+	}
+	return updates, nil
+}
+
+func confinement(id, cpus string) *api.ContainerUpdate {
+	update := &api.ContainerUpdate{}
+	update.SetContainerId(id)
+	update.SetLinuxCPUSetCPUs(cpus)
+	return update
 }
 
 // CreateContainer confines a container with a claim to its pCPUs, and lets its processes
@@ -142,10 +174,7 @@ func (p *Plugin) UpdateContainer(ctx context.Context, pod *api.PodSandbox, updat
 	if err != nil || reserved == nil || len(reserved.PCPUs) == 0 {
 		return nil, err
 	}
-	update := &api.ContainerUpdate{}
-	update.SetContainerId(updated.GetId())
-	update.SetLinuxCPUSetCPUs(topology.FormatList(reserved.PCPUs))
-	return []*api.ContainerUpdate{update}, nil
+	return []*api.ContainerUpdate{confinement(updated.GetId(), topology.FormatList(reserved.PCPUs))}, nil
 }
 
 // StopContainer takes back what the container had.

@@ -5,19 +5,21 @@ deadlines; libvirt and the kernel's budgets are stand-ins.
 
 import os
 from pathlib import Path
+import socket
 import unittest
 from unittest import mock
 
 import fixtures
 
 from nova_rt import bandwidth
+from nova_rt.monitor import notes
 from nova_rt.testing import cloud
+from nova_rt.testing import fake_machine_driver
 from nova_rt.testing import jobs
 from nova_rt.testing import processes
+from nova_rt.tests.unit.monitor import examples
 from nova_rt.virt import containers
 from nova_rt.virt import loans
-
-LATE = 1
 
 
 @unittest.skipIf(os.geteuid(), 'Needs root: makes a mount namespace.')
@@ -43,8 +45,7 @@ class ReactionsTestCase(cloud.CloudTestCase):
 
     def miss(self, activity, times=2):
         for _ in range(times):
-            activity.begin(LATE)
-            activity.end()
+            activity.miss()
 
     def told(self, server):
         """Return what the user is told of loans, the newest first."""
@@ -108,4 +109,41 @@ class ReactionsTestCase(cloud.CloudTestCase):
         self.assert_ledgers([0] * cloud.PCPUS)
         self._run_periodics()
         self.assertEqual([], list(loans.Loans()))
+        self.assert_audited()
+
+
+class MachineReactionsTestCase(cloud.CloudTestCase):
+    """A socket on which the test listens stands in for QEMU's."""
+
+    compute_driver = 'fake.FakeMachineDriver'
+
+    def setUp(self):
+        super().setUp()
+        self.flags(hear_misses=True, lend_after_misses=1, miss_window=60.0, group='rt')
+        folder = Path(self.useFixture(fixtures.TempDir()).path)
+        self.useFixture(fixtures.MockPatchObject(notes, 'FOLDER', folder / 'heard'))
+        self.port = str(folder / 'port')
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(self.listener.close)
+        self.listener.bind(self.port)
+        self.listener.listen(1)
+        self.listener.settimeout(60)
+        self.start('host1')
+
+    def test_its_user_is_told_that_nothing_is_lent(self):
+        server = self.boot(self.make_flavor(30, 1))
+        fake_machine_driver.FakeMachineDriver.ports[server['id']] = self.port
+        self.computes['host1'].manager._reactions._reactor.look_again()
+        guest, _ = self.listener.accept()
+        self.addCleanup(guest.close)
+        guest.send(examples.missed(1))
+
+        def told():
+            actions = self.api.api_get(
+                f'servers/{server["id"]}/os-instance-actions').body['instanceActions']
+            self.assertEqual(
+                ['It missed 1 deadline or more within 60 s. Nothing is lent to virtual '
+                 'machines: give it a larger reservation if that goes on.'],
+                [each['message'] for each in actions if each['action'] == 'rt_loan'])
+        self.eventually(told)
         self.assert_audited()

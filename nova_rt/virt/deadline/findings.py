@@ -76,8 +76,10 @@ def _turns() -> Finding:
     return finding.warning(
         'turns', f'the kernel ends a vCPU\'s turn at a tick, up to {granularity.tick_us()} µs '
         'late, and takes that off its next period',
-        f'enable nova-rt-turns.service, which writes {granularity.WANTED} to '
-        f'{granularity.FEATURES} and fails where the kernel is locked down')
+        (f'enable nova-rt-turns.service, which writes {granularity.WANTED} to '
+         f'{granularity.FEATURES} and fails where the kernel is locked down')
+        if granularity.has_exact_timers() else
+        'boot with high resolution timers: without highres=off, on a clock that allows them')
 
 
 def _periods(scheduler: Scheduler) -> Iterator[Finding]:

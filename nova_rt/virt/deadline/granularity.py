@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """When the kernel ends the turn of a SCHED_DEADLINE thread that has used up its runtime.
 
-With the scheduler's feature HRTICK_DL, a timer ends it exactly (start_hrtick_dl() in
-kernel/sched/deadline.c). Without it, the next tick does (task_tick_dl()), and what the
-thread had too much is taken off its next period (replenish_dl_entity()).
+With the scheduler's feature HRTICK_DL and high resolution timers, one ends it exactly
+(start_hrtick_dl() in kernel/sched/deadline.c). Without either, the next tick does
+(task_tick_dl()), and what the thread had too much is taken off its next period
+(replenish_dl_entity()).
 """
 
 import gzip
 import pathlib
 import platform
 import re
+import time
 
 FEATURES = pathlib.Path('/sys/kernel/debug/sched/features')
 WANTED = 'HRTICK_DL'
+# Where timers end at ticks, as with highres=off, clocks have a tick's resolution, too
+# (hrtimer_resolution in kernel/time/hrtimer.c).
+_EXACT_S = 1e-6
 # The slowest tick that a kernel can be built with (kernel/Kconfig.hz).
 _SLOWEST_HZ = 100
 
@@ -23,10 +28,17 @@ def is_exact() -> bool:
     It is not known where debugfs is not mounted, or where nobody may read it because the
     kernel is locked down.
     """
+    if not has_exact_timers():
+        return False
     try:
         return WANTED in FEATURES.read_text().split()
     except OSError:
         return False
+
+
+def has_exact_timers() -> bool:
+    """Return whether the kernel has high resolution timers, and uses them."""
+    return time.clock_getres(time.CLOCK_MONOTONIC) <= _EXACT_S
 
 
 def tick_us(boot: pathlib.Path = pathlib.Path('/boot'),

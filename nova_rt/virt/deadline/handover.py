@@ -28,6 +28,8 @@ LOG = logging.getLogger(__name__)
 
 # How long a moment may have gone unseen.
 _POLL_S = 0.0005
+# A period that began no longer ago has just begun; before that, this thread was kept waiting.
+_FRESH_S = 0.002
 # Every period has such a moment. One more, and what a busy machine may need.
 _PERIODS = 2
 _PATIENCE_S = 1
@@ -51,24 +53,29 @@ def take(scheduler: Scheduler, thread: int, pcpu: int) -> None:
     with _urgent():
         end = (time.monotonic() + _PATIENCE_S
                + _PERIODS * period_ns / 1e9)
-        before: Budget | None = None
-        while time.monotonic() < end:
+        before, looked = None, 0.0
+        while (now := time.monotonic()) < end:
             budget = scheduler.budget(thread)
-            if scheduler.state(thread) in _SLEEPS or _is_spent_or_new(budget, before):
+            if (scheduler.state(thread) in _SLEEPS or _is_spent(budget)
+                    or (_is_another(budget, before)
+                        and time.monotonic() - looked <= _FRESH_S)):
                 scheduler.pin(thread, pcpu)
                 return
-            before = budget
+            before, looked = budget, now
             time.sleep(_POLL_S)
         scheduler.pin(thread, pcpu)
     LOG.warning('Thread %d has gone to another pCPU in the middle of its period: neighbours '
                 'there may get up to one budget of it later than they should, once.', thread)
 
 
-def _is_spent_or_new(budget: Budget | None, before: Budget | None) -> bool:
-    if budget is None:
-        return False
-    return budget.left_ns <= 0 or (
-        before is not None and before.deadline_ns != budget.deadline_ns)
+def _is_spent(budget: Budget | None) -> bool:
+    return budget is not None and budget.left_ns <= 0
+
+
+def _is_another(budget: Budget | None, before: Budget | None) -> bool:
+    """Return whether a period has begun between two looks."""
+    return (budget is not None and before is not None
+            and before.deadline_ns != budget.deadline_ns)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 
 import pytest
 
+from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e.cloud_of_machines import test_shares
 from stack import vcpus
@@ -39,6 +40,7 @@ def test_hints_of_a_template_are_what_the_vcpus_get(user, command, flavor):
         owner.delete_all()
 
 
+@full.only
 def test_a_vdu_is_what_the_vcpus_get(user, command, flavor, tmp_path):
     """In every state of its VNF."""
     operator = vnf.Operator(command, '2', tmp_path)

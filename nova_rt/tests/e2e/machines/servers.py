@@ -193,7 +193,8 @@ class Server:
             type=VIRT_TYPE, name=f'instance-{server[:8]}', uuid=server, vcpus=vcpus,
             partition=private_libvirt.partition(name), disk=disk)
         if holding:
-            self.xml = machine_start.domain(self.xml, holding, self.instance)
+            self.xml = machine_start.domain(
+                self.xml, holding, self.instance, CONF.rt.hear_misses)
 
     def start(self, **kwargs):
         """Start it as Nova does for every operation that creates the domain."""

@@ -21,6 +21,7 @@ from nova_rt.tests.e2e.machines.test_machines import used_ns
 from nova_rt.virt import cpus
 from nova_rt.virt import domain_xml
 from nova_rt.virt.deadline import granularity
+from nova_rt.virt.deadline import scheduler
 from stack import supply
 from stack import vcpus
 
@@ -90,6 +91,34 @@ def test_what_libvirt_refuses_leaves_the_machine_where_it_was(server, monkeypatc
     one.host.move_vcpu(one.instance, holding(20_000, 0))
     assert one.scheduled() == before
     assert one.guest.get_xml_desc() == xml
+
+
+@pytest.fixture
+def left(monkeypatch):
+    """What is left of their budgets, in ns, where vCPUs go to another pCPU."""
+    seen = []
+
+    def pin(self, thread, pcpu):
+        budget = self.budget(thread)
+        if budget is not None and self.state(thread) == 'R':
+            seen.append(budget.left_ns)
+        pinned(self, thread, pcpu)
+    pinned = scheduler.Scheduler.pin
+    monkeypatch.setattr(scheduler.Scheduler, 'pin', pin)
+    return seen
+
+
+def test_a_vcpu_moves_only_with_none_or_all_of_its_budget(crowded, left):
+    moved, *_ = crowded
+    chance = random.Random(0)
+    for number in range(MOVES):
+        time.sleep(chance.random() * PERIOD_US / 1e6)
+        moved.host.move_vcpu(moved.instance, holding(30_000, (number + 1) % 2))
+    print(f'{len(left)} moves of a vCPU that would run, with '
+          f'{", ".join(f"{each / 1e6:.1f}" for each in left)} ms left of 30')
+    assert left
+    late = granularity.tick_us() * 1000
+    assert [each for each in left if 0 < each < 30_000_000 - 2 * late] == []
 
 
 @pytest.mark.parametrize('hogs', [0, 2])

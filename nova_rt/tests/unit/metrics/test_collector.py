@@ -61,7 +61,7 @@ class Running:
 @pytest.fixture
 def told():
     """Returns what a scrape would be told: a number by name and labels."""
-    def told(host, running, tells=lambda number: ()):
+    def told(host, running, tells=lambda server: ()):
         registry = prometheus_client.CollectorRegistry()
         registry.register(collector.Reservations(host, running, tells))
         return {(sample.name, *sample.labels.values()): pytest.approx(sample.value, abs=1e-6)
@@ -94,7 +94,7 @@ def test_everything_that_is_known_is_told_in_base_units(told):
 def test_what_applications_tell_is_summed_as_their_names_are_the_tenants(told):
     activities = [record.decode(examples.missed(misses, name=name))
                   for name, misses in ((b'control', 2), (b'planner', 1))]
-    found = told(Host(), Running(SERVER), {7: activities}.__getitem__)
+    found = told(Host(), Running(SERVER), {SERVER: activities}.__getitem__)
     assert found['nova_rt_server_jobs_total', UUID] == 3
     assert found['nova_rt_server_missed_deadlines_total', UUID] == 3
 

@@ -37,3 +37,10 @@ def test_noise_is_not_kept(parts):
     for part in parts:
         cutter.feed(part)
         assert len(cutter._rest) < 192
+
+
+@hypothesis.given(st.lists(RECORDS, max_size=5), st.lists(st.integers(1, 500)),
+                  st.lists(st.integers(1, 500)))
+def test_every_split_of_a_broken_stream_gives_the_same(records, sizes, others):
+    stream = b'NRTJ'.join(records) + examples.pack()[:100] + b''.join(records)[7:]
+    assert fed(stream, sizes) == fed(stream, others) == fed(stream, [])

@@ -4,43 +4,33 @@
 import fcntl
 import gc
 import os
-import pty
 import resource
 import select
 import signal
-import socket
 import subprocess
 import sys
 import termios
 import threading
 import time
-import tty
 
 import pytest
 
 from nova_rt.monitor import pace
 from nova_rt.monitor import record
 from nova_rt.monitor import watched
-from nova_rt.monitor import watcher as monitor_watcher
 from nova_rt.testing import jobs
 from nova_rt.testing import retries
 from nova_rt.tests.unit.monitor import examples
 
 pytestmark = retries.ONCE
 
-LATE = 1
 PATIENCE_S = 30
-
-
-def miss(job):
-    job.begin(LATE)
-    job.end()
 
 
 def test_a_miss_is_heard(watcher, hear, container, application):
     job = application(container)
     watcher.add_container('server', container.pid)
-    miss(job)
+    job.miss()
     news, = hear()
     assert (news.server, news.record.name, news.misses) == ('server', 'control', 1)
     assert news.record.deadline_ns == 1000 * jobs.MS
@@ -49,7 +39,7 @@ def test_a_miss_is_heard(watcher, hear, container, application):
 
 
 def test_misses_before_it_was_added_are_known(watcher, quiet, container, application):
-    miss(application(container))
+    application(container).miss()
     watcher.add_container('server', container.pid)
     assert quiet(0.1) == []
     found, = watcher.records()['server']
@@ -69,7 +59,7 @@ def test_all_misses_are_counted_however_fast_they_come(watcher, hear, container,
     job = application(container)
     watcher.add_container('server', container.pid)
     for _ in range(5000):
-        miss(job)
+        job.miss()
     news = hear()
     while sum(new.misses for new in news) < 5000:
         news += hear()
@@ -81,7 +71,7 @@ def test_a_job_that_hangs_is_heard_when_its_guard_reports(
         watcher, hear, container, application):
     job = application(container)
     watcher.add_container('server', container.pid)
-    job.begin(LATE)
+    job.begin(jobs.LATE)
     job.check()
     news, = hear()
     assert news.overdue_ns > 0
@@ -95,7 +85,7 @@ def test_a_job_that_hangs_and_that_nobody_guards_is_heard_some_time_later(
     monkeypatch.setattr(watched, 'SLOW_NS', 50 * jobs.MS)
     job = application(container)
     watcher.add_container('server', container.pid)
-    job.begin(LATE)
+    job.begin(jobs.LATE)
     news, = hear()
     assert news.overdue_ns > 0
 
@@ -110,7 +100,7 @@ def test_overruns_are_heard(watcher, hear, container, application):
 def test_a_folder_that_appears_later_is_heard(watcher, hear, container, application):
     watcher.add_container('server', container.pid)
     assert watcher.records() == {'server': []}
-    miss(application(container))
+    application(container).miss()
     assert hear()[0].misses == 1
 
 
@@ -120,7 +110,7 @@ def test_a_folder_that_is_mounted_later_is_found(
     container.make_folder()
     watcher.add_container('server', container.pid)
     container.run('mount -t tmpfs tmpfs /run/nova-rt/jobs')
-    miss(application(container))
+    application(container).miss()
     assert hear()[0].misses == 1
 
 
@@ -128,7 +118,7 @@ def test_servers_are_told_apart(watcher, hear, new_container, application):
     for name in ('first', 'second'):
         container = new_container()
         watcher.add_container(name, container.pid)
-        miss(application(container))
+        application(container).miss()
     assert {news.server for news in hear(2)} == {'first', 'second'}
 
 
@@ -136,10 +126,10 @@ def test_two_with_the_same_folder_are_both_heard(watcher, hear, container, appli
     job = application(container)
     watcher.add_container('first', container.pid)
     watcher.add_container('second', container.pid)
-    miss(job)
+    job.miss()
     assert {news.server for news in hear(2)} == {'first', 'second'}
     watcher.remove('first')
-    miss(job)
+    job.miss()
     assert [news.server for news in hear()] == ['second']
 
 
@@ -148,7 +138,7 @@ def test_one_that_is_removed_is_not_heard(watcher, quiet, container, application
     watcher.add_container('server', container.pid)
     watcher.remove('server')
     watcher.remove('server')
-    miss(job)
+    job.miss()
     assert quiet(0.1) == []
     assert watcher.records() == {}
 
@@ -157,7 +147,7 @@ def test_one_that_is_added_again_is_heard_once(watcher, hear, quiet, container, 
     job = application(container)
     for _ in range(3):
         watcher.add_container('server', container.pid)
-    miss(job)
+    job.miss()
     assert len(hear()) == 1
     assert quiet(0.1) == []
 
@@ -177,7 +167,7 @@ def test_the_last_misses_of_a_container_that_ends_are_heard(
         watcher, container, application):
     job = application(container)
     watcher.add_container('server', container.pid)
-    miss(job)
+    job.miss()
     container.end()
     assert [news.misses for news in watcher.look()] == [1]
 
@@ -200,9 +190,9 @@ def test_a_container_that_has_ended_is_refused(watcher, container):
 def test_a_restart_of_the_application_loses_no_miss(watcher, hear, container, application):
     job = application(container)
     watcher.add_container('server', container.pid)
-    miss(job)
+    job.miss()
     job.close()
-    miss(application(container))
+    application(container).miss()
     news = hear()
     while sum(new.misses for new in news) < 2:
         news += hear()
@@ -213,14 +203,14 @@ def test_a_writer_that_was_killed_while_it_wrote_is_heard_again_after_its_restar
         watcher, hear, quiet, container, application):
     job = application(container)
     watcher.add_container('server', container.pid)
-    miss(job)
+    job.miss()
     hear()
     job.close()
     with open(container.jobs / 'control', 'r+b') as file:
         file.seek(8)
         file.write((7).to_bytes(8, 'little'))
     assert quiet(0.1) == []
-    miss(application(container))
+    application(container).miss()
     assert hear()[0].misses == 1
 
 
@@ -239,7 +229,7 @@ def test_nonsense_is_ignored_and_said_once(
     for number in range(20):
         (container.jobs / f'bad{number}').unlink()
         (container.jobs / f'other{number}').unlink()
-    miss(job)
+    job.miss()
     assert hear()[0].misses == 1
 
 
@@ -274,7 +264,7 @@ def test_a_flood_of_reports_costs_no_more_than_a_share(watcher, quiet, container
 
     def hammer():
         while not stop.is_set():
-            miss(job)
+            job.miss()
     thread = threading.Thread(target=hammer)
     thread.start()
     gc.collect()
@@ -299,9 +289,9 @@ def test_a_flood_of_one_delays_no_other(watcher, hear, new_container, applicatio
     watcher.add_container('loud', loud.pid)
     watcher.add_container('calm', calm.pid)
     for _ in range(20_000):
-        miss(flooding)
+        flooding.miss()
     # More than its queue holds, if the kernel went on to fill it.
-    miss(job)
+    job.miss()
     assert {news.server for news in hear(2)} == {'loud', 'calm'}
 
 
@@ -310,7 +300,7 @@ def test_no_flood_fills_the_queue_that_all_servers_share(watcher, container, app
     watcher.add_container('server', container.pid)
     for _ in range(100):
         for job in activities:
-            miss(job)
+            job.miss()
     queued = fcntl.ioctl(watcher._inotify.fd, termios.FIONREAD, bytes(4))
     # An event with a name, and that the watch has ended.
     assert 0 < int.from_bytes(queued, sys.byteorder) <= 2 * (16 + 16)
@@ -320,7 +310,7 @@ def test_lost_events_are_made_up_for(watcher, hear, container, application, monk
     job = application(container)
     watcher.add_container('server', container.pid)
     monkeypatch.setattr(watcher._inotify, 'happened', lambda: None)
-    miss(job)
+    job.miss()
     assert hear()[0].misses == 1
 
 
@@ -339,7 +329,7 @@ def test_it_may_be_changed_while_it_is_looked_at(watcher, new_container, applica
     end = time.monotonic() + 1
     while time.monotonic() < end:
         for job in activities:
-            miss(job)
+            job.miss()
         watcher.look()
     stop.set()
     thread.join()
@@ -361,102 +351,6 @@ def test_as_many_servers_as_files_may_be_open_and_then_a_sentence(watcher, conta
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     watcher.add_container('server', container.pid)
     assert len(watcher.records()) == added + 1
-
-
-@pytest.fixture
-def port(watcher):
-    """Return the other end of a stream that stands in for a virtio-serial port's."""
-    host, guest = socket.socketpair()
-    watcher.add_stream('machine', host.detach())
-    yield guest
-    guest.close()
-
-
-def test_a_miss_is_heard_by_a_stream(watcher, hear, port):
-    port.send(examples.missed(1))
-    news, = hear()
-    assert (news.server, news.misses, news.delay_ns) == ('machine', 1, None)
-
-
-def test_records_may_come_in_pieces_and_with_noise_between(watcher, hear, port):
-    port.send(b'NRTJ noise')
-    first, second = examples.missed(1), examples.missed(2)
-    port.send(first[:100])
-    watcher.look()
-    port.send(first[100:] + second[:5])
-    assert hear()[0].misses == 1
-    port.send(second[5:])
-    assert hear()[0].misses == 1
-
-
-def test_a_stream_that_is_closed_is_removed(watcher, quiet, port):
-    before = set(os.listdir('/proc/self/fd'))
-    port.close()
-    quiet(0.1)
-    assert watcher.records() == {}
-    assert len(set(os.listdir('/proc/self/fd'))) == len(before) - 2
-
-
-def test_a_flood_by_a_stream_costs_no_more_than_a_share(watcher, quiet, port):
-    stop = threading.Event()
-    data = b''.join(examples.missed(number) for number in range(1, 300))
-
-    def flood():
-        port.setblocking(False)
-        while not stop.is_set():
-            try:
-                port.send(data)
-            except BlockingIOError:
-                time.sleep(0.0001)
-    thread = threading.Thread(target=flood)
-    thread.start()
-    quiet(2)
-    began, cpu = time.monotonic(), time.thread_time()
-    quiet(3)
-    took, spent = time.monotonic() - began, time.thread_time() - cpu
-    stop.set()
-    thread.join()
-    assert spent / took < 2 * pace.ONE + pace.BURST_NS / 1e9 / took
-
-
-def test_the_library_sends_to_the_port_of_a_virtual_machine(
-        watcher, hear, container, application, monkeypatch):
-    """A terminal stands in for the port."""
-    host, guest = pty.openpty()
-    tty.setraw(guest)
-    monkeypatch.setenv(jobs.PORT_VARIABLE, os.ttyname(guest))
-    watcher.add_stream('machine', host)
-    job = application(container)
-    miss(job)
-    news, = hear()
-    assert (news.server, news.record.name, news.misses) == ('machine', 'control', 1)
-    job.begin(LATE)
-    job.check()
-    assert hear()[0].overdue_ns > 0
-    os.close(guest)
-
-
-def test_what_the_port_did_not_take_is_sent_with_a_later_job(
-        watcher, hear, container, application, monkeypatch, tmp_path):
-    """A pipe without a reader stands in for a port that is in use, or not read."""
-    pipe = tmp_path / 'port'
-    os.mkfifo(pipe)
-    monkeypatch.setenv(jobs.PORT_VARIABLE, str(pipe))
-    job = application(container)
-    miss(job)
-    watcher.add_stream('machine', os.open(pipe, os.O_RDWR | os.O_NONBLOCK))
-    time.sleep(0.11)
-    job.begin()
-    job.end()
-    assert hear()[0].record.misses == 1
-
-
-def test_closing_it_closes_all_files(container):
-    before = set(os.listdir('/proc/self/fd'))
-    made = monitor_watcher.Watcher()
-    made.add_container('server', container.pid)
-    made.close()
-    assert set(os.listdir('/proc/self/fd')) == before
 
 
 def test_nova_rt_run_in_a_container_is_heard(watcher, hear, container, built):

@@ -17,6 +17,7 @@ from nova_rt.reaction import loan_policy
 from nova_rt.reaction import reactor as reactors
 from nova_rt.reaction import threshold
 from nova_rt.testing import fake_kernel
+from nova_rt.testing import jobs
 from nova_rt.testing import retries
 from nova_rt.virt import containers
 from nova_rt.virt import host
@@ -27,7 +28,6 @@ from nova_rt.virt.cgroup import errors as cgroup_errors
 pytestmark = retries.ONCE
 
 PATIENCE_S = 30
-LATE = 1
 WEB, DB = 'web', 'db'
 HELD = ledger.Holding(reservation.Reservation(30_000, 100_000, 1), (0,))
 CAP = bandwidth.fraction_to_bandwidth(0.9)
@@ -107,19 +107,14 @@ def node(tmp_path, new_container, application, monkeypatch):
         made.reactor.stop()
 
 
-def miss(job):
-    job.begin(LATE)
-    job.end()
-
-
 def test_who_misses_too_often_is_lent_what_is_free(node):
     job = node.run(WEB, 7)
     node.begin()
     node.watched(WEB)
-    miss(job)
+    job.miss()
     time.sleep(0.1)
     assert node.has(7) == 30
-    miss(job)
+    job.miss()
     assert node.sentences(1) == [
         'It missed 2 deadlines or more within 60 s: up to 50% of a CPU is lent to each vCPU, '
         'until 600 s have passed without that.']
@@ -130,7 +125,7 @@ def test_it_is_given_back_after_its_time(node):
     job = node.run(WEB, 7)
     node.begin(after=1, for_s=0.3)
     node.watched(WEB)
-    miss(job)
+    job.miss()
     assert node.sentences(2)[1] == 'What was lent to it has been given back.'
     assert node.has(7) == 30
 
@@ -140,10 +135,10 @@ def test_who_goes_on_missing_keeps_it(node):
     node.begin(after=1, for_s=2.0)
     node.watched(WEB)
     end = time.monotonic() + 3
-    miss(job)
+    job.miss()
     node.sentences(1)
     while time.monotonic() < end:
-        miss(job)
+        job.miss()
         time.sleep(0.02)
         assert node.has(7) == 80
     assert len(node.told) == 1
@@ -154,12 +149,12 @@ def test_one_that_starts_takes_what_it_needs_and_that_is_told(node):
     job = node.run(WEB, 7)
     node.begin(after=1, for_s=5.0)
     node.watched(WEB)
-    miss(job)
+    job.miss()
     node.sentences(1)
     node.run(DB, 8, ledger.Holding(reservation.Reservation(60_000, 100_000, 1), (0,)))
     assert (node.has(7), node.has(8)) == (30, 60)
     assert node.sentences(2)[1] == 'What was lent to it was taken back earlier.'
-    miss(job)
+    job.miss()
     assert node.sentences(3)[2] == (
         'It missed 1 deadline or more within 60 s, but nothing is free on its pCPUs.')
 
@@ -170,7 +165,7 @@ def test_where_nothing_is_free_that_is_told_once_in_a_while(node):
     node.begin(after=1, for_s=0.1, quiet_s=600.0)
     node.watched(WEB, DB)
     for _ in range(50):
-        miss(job)
+        job.miss()
         time.sleep(0.01)
     assert node.sentences(1) == [
         'It missed 1 deadline or more within 60 s, but nothing is free on its pCPUs.']
@@ -181,7 +176,7 @@ def test_loans_in_bursts_are_told_once_in_a_while(node):
     node.begin(after=1, for_s=1.0, quiet_s=600.0)
     node.watched(WEB)
     for _ in range(2):
-        miss(job)
+        job.miss()
         node.eventually(lambda: node.has(7) == 80)
         node.eventually(lambda: node.has(7) == 30)
         # Until a period has passed, it is nobody's.
@@ -377,7 +372,7 @@ def test_a_kernel_that_refuses_is_not_asked_at_each_miss(node, monkeypatch):
     node.begin(after=1)
     node.watched(WEB)
     for _ in range(20):
-        miss(job)
+        job.miss()
         time.sleep(0.01)
     assert len(asked) == 1
 
@@ -396,7 +391,7 @@ def test_it_goes_on_after_something_unexpected(node, monkeypatch):
         return as_usual(*args)
     monkeypatch.setattr(node.host, 'lend', lend)
     for _ in range(3):
-        miss(job)
+        job.miss()
         time.sleep(0.1)
         node.reactor._helped.clear()
     node.eventually(lambda: node.has(7) == 80)
@@ -414,7 +409,7 @@ def test_stopping_gives_all_back(node):
     job = node.run(WEB, 7)
     node.begin(after=1)
     node.watched(WEB)
-    miss(job)
+    job.miss()
     node.sentences(1)
     node.reactor.stop()
     node.reactor = None
@@ -426,7 +421,7 @@ def test_by_default_it_is_heard_and_nothing_is_lent(node):
     node.begin(after=0)
     node.watched(WEB)
     for _ in range(5):
-        miss(job)
+        job.miss()
     time.sleep(0.1)
     assert node.told == []
     assert node.has(7) == 30
@@ -440,7 +435,7 @@ def test_a_container_that_starts_again_is_heard_as_the_new_one(node):
     job = node.run(WEB, 9)
     node.watched(WEB)
     node.eventually(lambda: node.reactor._known[WEB] == 9)
-    miss(job)
+    job.miss()
     node.sentences(1)
     assert node.has(9) == 80
 
@@ -449,7 +444,7 @@ def test_what_ended_with_a_loan_is_no_trouble(node):
     job = node.run(WEB, 7)
     node.begin(after=1)
     node.watched(WEB)
-    miss(job)
+    job.miss()
     node.sentences(1)
     node.kernel.stop(7)
     del node.runs[WEB]
@@ -463,7 +458,7 @@ def test_a_job_that_hangs_counts_too(node):
     job = node.run(WEB, 7)
     node.begin(after=1)
     node.watched(WEB)
-    job.begin(LATE)
+    job.begin(jobs.LATE)
     job.check()
     node.sentences(1)
     assert node.has(7) == 80
@@ -478,6 +473,6 @@ def test_without_libvirt_those_that_are_known_are_heard(node, monkeypatch):
         raise containers.UnreachableError('libvirt does not answer')
     monkeypatch.setattr(node.reactor, '_running', gone)
     node.reactor.look_again()
-    miss(job)
+    job.miss()
     node.sentences(1)
     assert node.has(7) == 80

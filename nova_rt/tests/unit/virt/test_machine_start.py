@@ -43,7 +43,7 @@ def server(vm_state='building', **extra_specs):
 
 
 def domain(extra='', **extra_specs):
-    return machine_start.domain(DOMAIN.format(extra), HOLDING, server(**extra_specs))
+    return machine_start.domain(DOMAIN.format(extra), HOLDING, server(**extra_specs), hears=True)
 
 
 def test_each_vcpu_is_pinned_to_one_pcpu_and_the_rest_is_nova_s():
@@ -72,7 +72,14 @@ def test_what_contradicts_a_reservation_is_refused_with_what_to_change(
 def test_another_number_of_vcpus_than_reserved_is_refused():
     with pytest.raises(exception.InstanceDeployFailure, match=r'3 vCPU\(s\), but .* 2 pCPU'):
         machine_start.domain(
-            DOMAIN.format('').replace('>2</vcpu>', '>3</vcpu>'), HOLDING, server())
+            DOMAIN.format('').replace('>2</vcpu>', '>3</vcpu>'), HOLDING, server(),
+            hears=False)
+
+
+def test_it_has_a_port_to_tell_of_misses_only_if_they_are_heard():
+    assert 'org.nova_rt.jobs.0' in domain()
+    assert 'org.nova_rt.jobs.0' not in machine_start.domain(
+        DOMAIN.format(''), HOLDING, server(), hears=False)
 
 
 def test_only_a_machine_with_a_reservation_waits():

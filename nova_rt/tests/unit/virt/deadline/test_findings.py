@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import time
+
 import pytest
 
 from nova_rt import bandwidth
@@ -61,6 +63,13 @@ def test_a_kernel_that_ends_turns_at_a_tick_is_a_warning(
     assert 'up to 4000 µs late' in row.found
     assert row.advice.startswith(
         f'enable nova-rt-turns.service, which writes HRTICK_DL to {features} ')
+
+
+def test_a_kernel_whose_timers_end_at_ticks_is_a_warning(unlimited, monkeypatch):
+    monkeypatch.setattr(time, 'clock_getres', lambda clock: 0.004)
+    row = examine(fake_scheduler.FakeScheduler(proc=unlimited))['turns']
+    assert row.verdict == finding.WARNING
+    assert row.advice.startswith('boot with high resolution timers')
 
 
 @pytest.mark.parametrize(('name', 'value'), [('min', 1000), ('max', 100_000)])

@@ -2,6 +2,7 @@
 import gzip
 import pathlib
 import platform
+import time
 
 import pytest
 
@@ -15,6 +16,12 @@ from nova_rt.virt.deadline import granularity
 def test_a_feature_of_the_scheduler_says_what_ends_turns(features, text, exact):
     features.write_text(text)
     assert granularity.is_exact() is exact
+
+
+def test_a_timer_that_waits_for_a_tick_ends_no_turn_exactly(features, monkeypatch):
+    features.write_text('HRTICK HRTICK_DL\n')
+    monkeypatch.setattr(time, 'clock_getres', lambda clock: 0.004)
+    assert not granularity.is_exact()
 
 
 def test_nothing_is_claimed_without_debugfs(features):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import itertools
 import os
+import time
 
 import pytest
 
@@ -38,7 +39,9 @@ def test_a_thread_that_sleeps_goes_at_once(kernel, caplog):
 
 @pytest.mark.parametrize('then', [Budget(0, 5_000), Budget(-100, 5_000), Budget(900_000, 15_000)],
                          ids=['used up', 'overrun', 'another period'])
-def test_a_thread_that_runs_goes_when_its_budget_is_used_up_or_new(kernel, then, caplog):
+def test_a_thread_that_runs_goes_when_its_budget_is_used_up_or_new(
+        kernel, then, caplog, monkeypatch):
+    monkeypatch.setattr(handover, '_FRESH_S', 10)
     thread = started(kernel, 'R', itertools.chain([RUNS] * 3, [then], itertools.repeat(RUNS)))
     handover.take(kernel, thread, 1)
     assert kernel.affinity(thread) == {1}
@@ -52,6 +55,16 @@ def test_what_is_not_seen_in_time_is_logged(kernel, told, caplog):
     thread = started(kernel, 'R', itertools.repeat(told))
     handover.take(kernel, thread, 1)
     assert kernel.affinity(thread) == {1}
+    assert 'in the middle of its period' in caplog.text
+
+
+def test_a_period_that_began_while_the_mover_was_kept_waiting_is_not_new(kernel, caplog):
+    def late():
+        yield RUNS
+        time.sleep(2 * handover._FRESH_S)
+        yield from itertools.repeat(Budget(500_000, 15_000))
+    thread = started(kernel, 'R', late())
+    handover.take(kernel, thread, 1)
     assert 'in the middle of its period' in caplog.text
 
 
