@@ -19,8 +19,8 @@ from nova_rt.reaction import threshold
 from nova_rt.testing import fake_kernel
 from nova_rt.testing import jobs
 from nova_rt.testing import retries
+from nova_rt.virt import container_host
 from nova_rt.virt import containers
-from nova_rt.virt import host
 from nova_rt.virt import loans
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import errors as cgroup_errors
@@ -48,7 +48,7 @@ class Node:
     def __init__(self, folder, new_container, application, monkeypatch):
         self.kernel = fake_kernel.FakeKernel(2, multi=True)
         found = detect.detect(self.kernel, 2)
-        self.host = host.ReservationHost(
+        self.host = container_host.ContainerHost(
             found, shares.HostShares.empty([CAP] * 2, found.occupancy),
             book=loans.Loans(folder))
         self.told = []
@@ -197,7 +197,7 @@ def test_a_less_critical_one_gives_way_and_both_are_told(node):
     node.run(DB, 8, ELASTIC)
     node.begin(after=1, for_s=1.0)
     node.watched(WEB, DB)
-    miss(job)
+    job.miss()
     assert node.sentences(1) == [
         'It missed 1 deadline or more within 60 s: up to 40% of a CPU is lent to each vCPU, '
         'until 1 s have passed without that.']
@@ -213,9 +213,9 @@ def test_one_that_misses_while_it_is_shrunk_has_its_own_again(node):
     job, other = node.run(WEB, 7, CRITICAL), node.run(DB, 8, ELASTIC)
     node.begin(after=1)
     node.watched(WEB, DB)
-    miss(job)
+    job.miss()
     node.sentences(1)
-    miss(other)
+    other.miss()
     node.eventually(lambda: len(node.shrunk) == 2)
     assert (node.has(7), node.has(8)) == (30, 60)
     assert node.shrunk[1] == (
@@ -227,12 +227,12 @@ def test_the_borrower_is_helped_at_its_next_miss_when_another_has_its_own_again(
     job, other = node.run(WEB, 7, CRITICAL), node.run(DB, 8, ELASTIC)
     node.begin(after=1)
     node.watched(WEB, DB)
-    miss(job)
+    job.miss()
     node.sentences(1)
-    miss(other)
+    other.miss()
     node.eventually(lambda: len(node.shrunk) == 2)
     node.kernel.stop(8)
-    miss(job)
+    job.miss()
     node.eventually(lambda: node.has(7) == 80)
 
 
@@ -240,7 +240,7 @@ def test_the_borrower_is_helped_though_the_other_could_not_have_its_own(node, mo
     job, other = node.run(WEB, 7, CRITICAL), node.run(DB, 8, ELASTIC)
     node.begin(after=1)
     node.watched(WEB, DB)
-    miss(job)
+    job.miss()
     node.sentences(1)
     lend = node.host.lend
 
@@ -250,10 +250,10 @@ def test_the_borrower_is_helped_though_the_other_could_not_have_its_own(node, mo
         node.host.give_back(7)
         raise cgroup_errors.KernelRefusalError('no', errno.EINVAL)
     monkeypatch.setattr(node.host, 'lend', refused)
-    miss(other)
+    other.miss()
     node.eventually(lambda: node.has(7) == 30)
     node.eventually(lambda: DB in node.reactor._helped)
-    miss(job)
+    job.miss()
     node.eventually(lambda: node.has(7) == 70)
 
 
@@ -263,11 +263,11 @@ def test_one_that_had_a_loan_has_its_own_again_too(node):
         reservation.Reservation(40_000, 100_000, 1), (0,), ELASTIC.terms))
     node.begin(after=1)
     node.watched(WEB, DB)
-    miss(other)
+    other.miss()
     node.eventually(lambda: node.has(8) == 60)
-    miss(job)
+    job.miss()
     node.eventually(lambda: (node.has(7), node.has(8)) == (70, 20))
-    miss(other)
+    other.miss()
     node.eventually(lambda: (node.has(7), node.has(8)) == (50, 40))
 
 
@@ -275,11 +275,11 @@ def test_one_that_could_be_lent_nothing_has_its_own_again_too(node):
     job, other = node.run(WEB, 7, CRITICAL), node.run(DB, 8, ELASTIC)
     node.begin(after=1)
     node.watched(WEB, DB)
-    miss(other)
+    other.miss()
     node.sentences(1)
-    miss(job)
+    job.miss()
     node.eventually(lambda: node.has(7) == 70)
-    miss(other)
+    other.miss()
     node.eventually(lambda: (node.has(7), node.has(8)) == (30, 60))
 
 
@@ -288,7 +288,7 @@ def test_one_that_is_refused_its_own_is_given_it_soon(node, monkeypatch):
     job, other = node.run(WEB, 7, CRITICAL), node.run(DB, 8, ELASTIC)
     node.begin(after=1)
     node.watched(WEB, DB)
-    miss(job)
+    job.miss()
     node.sentences(1)
     lend, asked = node.host.lend, []
 
@@ -300,12 +300,12 @@ def test_one_that_is_refused_its_own_is_given_it_soon(node, monkeypatch):
         return lend(number, *args)
     monkeypatch.setattr(node.host, 'lend', refused)
     for _ in range(5):
-        miss(other)
+        other.miss()
     node.eventually(lambda: asked)
     time.sleep(0.1)
     assert len(asked) == 1
     time.sleep(0.3)
-    miss(other)
+    other.miss()
     node.eventually(lambda: (node.has(7), node.has(8)) == (30, 60))
 
 
@@ -313,7 +313,7 @@ def test_a_loan_that_could_not_be_renewed_is_given_back(node, monkeypatch):
     job = node.run(WEB, 7)
     node.begin(after=1, for_s=1.0)
     node.watched(WEB)
-    miss(job)
+    job.miss()
     node.sentences(1)
     asked = []
 
@@ -322,7 +322,7 @@ def test_a_loan_that_could_not_be_renewed_is_given_back(node, monkeypatch):
         raise cgroup_errors.KernelRefusalError('no', errno.EINVAL)
     monkeypatch.setattr(node.host, 'lend', refused)
     while not asked:
-        miss(job)
+        job.miss()
         time.sleep(0.05)
     assert node.sentences(2)[1] == 'What was lent to it has been given back.'
     assert node.has(7) == 30
@@ -333,7 +333,7 @@ def test_what_ends_without_the_reactor_is_told_too(node):
     node.run(DB, 8, ELASTIC)
     node.begin(after=1)
     node.watched(WEB, DB)
-    miss(job)
+    job.miss()
     node.sentences(1)
     node.host.apply(8, ELASTIC)
     node.eventually(lambda: len(node.shrunk) == 2)
@@ -356,7 +356,7 @@ def test_where_the_operator_wants_it_nobody_is_shrunk(node):
     node.run(DB, 8, ELASTIC)
     node.begin(after=1, shrinks=False)
     node.watched(WEB, DB)
-    miss(job)
+    job.miss()
     assert node.sentences(1)[0].endswith('but nothing is free on its pCPUs.')
     assert node.has(8) == 60
 

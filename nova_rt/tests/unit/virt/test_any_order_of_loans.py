@@ -16,7 +16,7 @@ from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.testing import fake_kernel
 from nova_rt.virt import confinement
-from nova_rt.virt import host
+from nova_rt.virt import container_host
 from nova_rt.virt import loans
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import errors
@@ -53,7 +53,7 @@ class Lending(stateful.RuleBasedStateMachine):
     @stateful.rule()
     def restart(self):
         found = detect.detect(self.kernel, PCPUS)
-        self.machine = host.ReservationHost(
+        self.machine = container_host.ContainerHost(
             found, shares.HostShares.empty([CAP] * PCPUS, found.occupancy), book=self.book)
         self.machine._confinement = self
         self.threads_stay = False

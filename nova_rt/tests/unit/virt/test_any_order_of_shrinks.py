@@ -19,7 +19,7 @@ from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.criticality import Criticality
 from nova_rt.testing import fake_kernel
-from nova_rt.virt import host
+from nova_rt.virt import container_host
 from nova_rt.virt import loans
 from nova_rt.virt import shrinks
 from nova_rt.virt.cgroup import detect
@@ -119,7 +119,7 @@ class GivingWay(stateful.RuleBasedStateMachine):
         self.kernel.dead = False
         self.kernel.fails_after = NEVER
         found = detect.detect(self.kernel, PCPUS)
-        self.machine = host.ReservationHost(
+        self.machine = container_host.ContainerHost(
             found, shares.HostShares.empty([CAP] * PCPUS, found.occupancy), book=self.book)
         self.machine._confinement = self
         self.note_for(self.machine._lending._shrunk._book)

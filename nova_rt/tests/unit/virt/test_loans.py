@@ -13,6 +13,7 @@ from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.testing import fake_hcbs
 from nova_rt.testing import fake_kernel
+from nova_rt.virt import container_host
 from nova_rt.virt import host
 from nova_rt.virt import loans
 from nova_rt.virt.cgroup import detect
@@ -62,7 +63,7 @@ def open_host(kernel, book):
     """Return this host as a service that starts now would have it."""
     def opened():
         found = detect.detect(kernel, kernel.count)
-        return host.ReservationHost(found, shares.HostShares.empty(
+        return container_host.ContainerHost(found, shares.HostShares.empty(
             [CAP] * kernel.count, found.occupancy), book=book)
     return opened
 
@@ -355,7 +356,7 @@ def test_a_loan_is_no_drift_and_what_is_no_loan_is(kernel, machine, book):
 def test_where_reservations_occupy_every_pcpu_the_fullest_one_decides(book, first):
     kernel = fake_hcbs.FakeMaxKernel(PCPUS)
     found = detect.detect(kernel, kernel.count)
-    machine = host.ReservationHost(found, shares.HostShares.empty(
+    machine = container_host.ContainerHost(found, shares.HostShares.empty(
         [first] + [CAP] * (kernel.count - 1), found.occupancy), book=book)
     run(kernel, machine, 7, holding(30, 0))
     run(kernel, machine, 8, holding(20, 1))
@@ -364,6 +365,6 @@ def test_where_reservations_occupy_every_pcpu_the_fullest_one_decides(book, firs
 
 
 def test_a_host_that_offers_nothing_lends_nothing():
-    nothing = host.ReservationHost(None, shares.HostShares.empty((0,) * PCPUS))
+    nothing = container_host.ContainerHost(None, shares.HostShares.empty((0,) * PCPUS))
     with pytest.raises(host.UnavailableError):
         nothing.lend(7, ALL, soon())

@@ -10,7 +10,7 @@ from nova_rt.testing.elastic_servers import HALF
 from nova_rt.testing.elastic_servers import PCPUS
 from nova_rt.testing.elastic_servers import reservations
 from nova_rt.testing.elastic_servers import soon
-from nova_rt.virt import host
+from nova_rt.virt import container_host
 from nova_rt.virt import loans
 from nova_rt.virt import shrinks
 from nova_rt.virt.cgroup import detect
@@ -37,7 +37,7 @@ def open_host(kernel, book):
     """Return this host as a service that starts now would have it."""
     def opened():
         found = detect.detect(kernel, kernel.count)
-        return host.ReservationHost(found, shares.HostShares.empty(
+        return container_host.ContainerHost(found, shares.HostShares.empty(
             [CAP] * kernel.count, found.occupancy), book=book)
     return opened
 

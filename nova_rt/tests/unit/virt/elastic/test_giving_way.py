@@ -24,7 +24,7 @@ from nova_rt.testing.elastic_servers import PCPUS
 from nova_rt.testing.elastic_servers import PERIOD_US
 from nova_rt.testing.elastic_servers import reservations
 from nova_rt.testing.elastic_servers import soon
-from nova_rt.virt import host
+from nova_rt.virt import container_host
 from nova_rt.virt.cgroup import detect
 
 
@@ -142,7 +142,7 @@ def test_nobody_is_shrunk_for_one_that_gets_nothing_by_it(
     run_two()
     # The operator has lowered the cap below what is held.
     found = detect.detect(kernel, kernel.count)
-    lowered = host.ReservationHost(
+    lowered = container_host.ContainerHost(
         found, shares.HostShares.empty([HALF] * kernel.count, found.occupancy), book=book)
     for pid, each in reservations():
         lowered.apply(pid, each)
@@ -208,7 +208,7 @@ def test_one_that_is_moved_is_not_shrunk_meanwhile(run_two, has, lend, machine):
 def test_where_reservations_occupy_every_pcpu_it_is_shrunk_on_every_one(book):
     kernel = fake_hcbs.FakeMaxKernel(PCPUS)
     found = detect.detect(kernel, kernel.count)
-    machine = host.ReservationHost(found, shares.HostShares.empty(
+    machine = container_host.ContainerHost(found, shares.HostShares.empty(
         [CAP] * kernel.count, found.occupancy), book=book)
     for pid, each in ((7, holding(40, 0, rank=C)), (8, elastic_40(1))):
         kernel.start(pid, f'machine/{pid}')

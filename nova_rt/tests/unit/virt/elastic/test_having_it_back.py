@@ -20,7 +20,7 @@ from nova_rt.testing.elastic_servers import on_first
 from nova_rt.testing.elastic_servers import PERIOD_US
 from nova_rt.testing.elastic_servers import reservations
 from nova_rt.testing.elastic_servers import soon
-from nova_rt.virt import host
+from nova_rt.virt import container_host
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import errors
 
@@ -234,7 +234,7 @@ def test_who_was_shrunk_stays_so_while_the_borrower_cannot_give_it_back(
         has, kernel, book, shrunk, monkeypatch):
     # The kernel itself admits nearly twice as much.
     found = detect.detect(kernel, kernel.count)
-    machine = host.ReservationHost(found, shares.HostShares.empty(
+    machine = container_host.ContainerHost(found, shares.HostShares.empty(
         [HALF] * kernel.count, found.occupancy), book=book)
     for pid, each in [(7, holding(20, 0, rank=C)), (8, holding(20, 0, rank=A, least=5))]:
         kernel.start(pid, f'machine/{pid}')

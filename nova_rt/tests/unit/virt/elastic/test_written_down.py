@@ -21,7 +21,7 @@ from nova_rt.testing.elastic_servers import on_first
 from nova_rt.testing.elastic_servers import PERIOD_US
 from nova_rt.testing.elastic_servers import reservations
 from nova_rt.testing.elastic_servers import soon
-from nova_rt.virt import host
+from nova_rt.virt import container_host
 from nova_rt.virt import loans
 from nova_rt.virt import shrinks
 from nova_rt.virt.cgroup import budget
@@ -103,7 +103,7 @@ def test_more_that_is_cut_off_never_adds_up_to_more_than_the_cap(
     # The kernel itself admits nearly twice as much.
     def opened():
         found = detect.detect(kernel, kernel.count)
-        return host.ReservationHost(found, shares.HostShares.empty(
+        return container_host.ContainerHost(found, shares.HostShares.empty(
             [HALF] * kernel.count, found.occupancy), book=book)
     machine, write, most = opened(), kernel.write, []
     held = [(8, holding(20, 0, rank=A, least=5)), (7, holding(20, 0, rank=C))]
