@@ -91,9 +91,11 @@ class Loans:
     def turn(self) -> Iterator[None]:
         """Keep other processes from lending and calling in meanwhile.
 
-        Where nothing was lent since the machine has booted, there is nothing to keep them
-        from.
+        The first turn since the machine has booted makes the folder, so that nobody lends
+        beside it. Where that is not possible, nothing can be lent, either.
         """
+        with contextlib.suppress(OSError):
+            self.make_folder()
         if not self._folder.is_dir():
             yield
             return

@@ -2,6 +2,7 @@
 """Loans on the stand-in for the kernel, which admits and refuses as the real one does."""
 
 import errno
+import shutil
 import threading
 import time
 
@@ -241,12 +242,31 @@ def test_a_process_that_lends_waits_for_another_that_calls_in(kernel, machine, b
     lent = []
     lender = threading.Thread(target=lambda: lent.append(machine.lend(7, ALL, soon())))
     # Another one has a book of its own of the same folder.
-    with loans.Loans(book._folder).turn():
+    with loans.Loans(book.folder).turn():
         lender.start()
         lender.join(0.2)
         assert not lent
     lender.join()
     assert lent
+
+
+def test_the_first_loan_since_boot_waits_for_another_process_too(kernel, machine, book):
+    run(kernel, machine, 7, holding(30, 0))
+    shutil.rmtree(book.folder)
+    lent = []
+    lender = threading.Thread(target=lambda: lent.append(machine.lend(7, ALL, soon())))
+    with loans.Loans(book.folder).turn():
+        lender.start()
+        lender.join(0.2)
+        assert not lent
+    lender.join()
+    assert lent
+
+
+def test_where_no_folder_can_be_made_a_turn_is_nobodys(tmp_path):
+    (tmp_path / 'file').touch()
+    with loans.Loans(tmp_path / 'file' / 'loans').turn():
+        pass
 
 
 def test_a_reservation_as_large_as_a_loan_that_was_is_none(kernel, machine, book):
