@@ -133,6 +133,7 @@ class ContainerHost(host.Host):
         return lent.give_back(group)
 
     def shrunk(self) -> Mapping[int, shrinks.Shrink]:
+        """See base class."""
         return self._lending.shrunk() if self._lending else {}
 
     def given_up(self, running: Mapping[str, int]) -> Mapping[str, Sequence[int]]:

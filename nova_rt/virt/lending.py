@@ -239,8 +239,11 @@ class Lending:
         """
         with self.turn():
             loan = self._loans.made(group)
-            keeps = (not loan.has_ended and loan.own == resident.own if loan is not None else
-                     self._shrunk.keeps(group, resident, self._settling.backs))
+            if loan is None:
+                keeps = self._shrunk.keeps(group, resident, self._settling.backs)
+            else:
+                keeps = (not loan.has_ended and loan.own == resident.own
+                         and self._room.holds(loan))
             if keeps:
                 self._shrunk.know(group, resident)
             return keeps

@@ -43,6 +43,11 @@ class Room:
             return [least] * len(free)
         return free
 
+    def holds(self, loan: loans.Loan) -> bool:
+        """Return whether a loan fits below the cap, which may have been lowered since."""
+        lendable = self.lendable(loan.group, loan.own, max(loan.lent))
+        return all(lent <= free for lent, free in zip(loan.lent, lendable, strict=True) if lent)
+
     def lacking(self, own: budget.Budget, has: budget.Budget, most: int) -> list[int]:
         """Return by pCPU how much less a container has on loan than it may have.
 

@@ -12,6 +12,7 @@ from nova_rt import bandwidth
 from nova_rt import shares
 from nova_rt.testing.elastic_servers import A
 from nova_rt.testing.elastic_servers import C
+from nova_rt.testing.elastic_servers import CAP
 from nova_rt.testing.elastic_servers import elastic_40
 from nova_rt.testing.elastic_servers import HALF
 from nova_rt.testing.elastic_servers import holding
@@ -89,6 +90,60 @@ def test_one_that_misses_takes_nothing_from_the_borrower_but_its_own(run, has, l
     assert (has(7)[0], has(8)[0], has(9)[0]) == (45, 30, 15)
     machine.give_back(7)
     assert (has(7)[0], has(8)[0], has(9)[0]) == (20, 30, 30)
+
+
+@pytest.fixture
+def lowered(run_two, lend, kernel, book):
+    """Restart the service with a cap below what a loan and those beside it have."""
+    def lowered(percents):
+        run_two()
+        lend(7)
+        found = detect.detect(kernel, kernel.count)
+        cap = bandwidth.fraction_to_bandwidth(percents / 100)
+        return container_host.ContainerHost(found, shares.HostShares.empty(
+            [cap] * kernel.count, found.occupancy), book=book)
+    return lowered
+
+
+# Below what all have meanwhile, what they have reserved, what one alone has; not in cpu_set.
+@pytest.mark.parametrize('percents', [85, 60, 30, 0])
+def test_a_cap_that_was_lowered_ends_the_loan_and_all_have_their_own(
+        lowered, has, shrunk, percents):
+    lowered(percents).reconcile(reservations())
+    assert (has(7)[0], has(8)[0]) == (40, 40)
+    assert not list(shrunk)
+
+
+def test_a_loan_is_kept_beside_a_pcpu_that_is_overcommitted(run, has, lend, kernel, book):
+    held = [(7, holding(40, 0, 1, rank=C)), (8, holding(50, 1))]
+    for each in held:
+        run(*each)
+    lend(7)
+    assert has(7)[:2] == [90, 40]
+    found = detect.detect(kernel, kernel.count)
+    # The second pCPU alone has less by now.
+    machine = container_host.ContainerHost(found, shares.HostShares.empty(
+        [CAP, HALF, CAP, CAP], found.occupancy), book=book)
+    machine.reconcile(held)
+    assert has(7)[:2] == [90, 40]
+
+
+def test_a_cap_that_was_raised_leaves_a_loan(lowered, has):
+    lowered(95).reconcile(reservations())
+    assert (has(7)[0], has(8)[0]) == (80, 10)
+
+
+@pytest.mark.parametrize('percents', [60, 30])
+def test_below_a_lowered_cap_the_kernel_may_refuse_it_for_a_while(
+        lowered, has, shrunk, kernel, percents):
+    machine = lowered(percents)
+    kernel.refuse_containers = errno.EINVAL
+    machine.reconcile(reservations())
+    assert (has(7)[0], has(8)[0]) == (80, 10)
+    kernel.refuse_containers = None
+    machine.reconcile(reservations())
+    assert (has(7)[0], has(8)[0]) == (40, 40)
+    assert not list(shrunk)
 
 
 def test_one_that_misses_has_what_is_free_by_now_and_the_borrower_keeps_all(
