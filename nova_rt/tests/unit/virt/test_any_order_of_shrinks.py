@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers start, end, change, move, suffer and are helped at others' cost, and the service is
-refused and killed anywhere, in any order. The stand-in for the kernel looks at each write.
+refused and killed anywhere, in any order. The stand-in for the kernel looks at each write, and
+one for the clock lets nobody wait.
 """
 
 import errno
 import pathlib
 import tempfile
 import time
+from unittest import mock
 
 import hypothesis
 from hypothesis import stateful
@@ -26,10 +28,30 @@ from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import errors
 
 CAP = bandwidth.fraction_to_bandwidth(0.9)
-PCPUS = 3
+PCPUS = 2
 # Short, as whoever gives something up is waited for.
 PERIODS_US = (2_000, 5_000)
+RANKS = (Criticality.A, Criticality.C, Criticality.B, None)
 NEVER = float('inf')
+
+
+class Clock:
+    """A clock by which who waits has waited, and on which each look takes a µs."""
+
+    def __init__(self):
+        self.now_s = time.monotonic()
+        self._patch = mock.patch.multiple(time, monotonic=self.look, sleep=self.wait)
+        self._patch.start()
+
+    def look(self):
+        self.now_s += 1e-6
+        return self.now_s
+
+    def wait(self, seconds):
+        self.now_s += seconds
+
+    def end(self):
+        self._patch.stop()
 
 
 class Kernel(fake_kernel.FakeKernel):
@@ -89,14 +111,15 @@ class Kernel(fake_kernel.FakeKernel):
 
 def holdings(draw, pcpus=None):
     period_us = draw(st.sampled_from(PERIODS_US))
-    percents = draw(st.integers(1, 60))
+    # So that a few fill a pCPU.
+    percents = draw(st.sampled_from((30, 40, 50, 20, 10)) | st.integers(1, 60))
     runtime_us = period_us * percents // 100
-    least = draw(st.none() | st.integers(2, runtime_us))
+    least = draw(st.sampled_from((2, runtime_us // 2, None)) | st.integers(2, runtime_us))
     if pcpus is None:
         pcpus = sorted(draw(st.sets(st.integers(0, PCPUS - 1), min_size=1)))
     return ledger.Holding(
         reservation.Reservation(runtime_us, period_us, len(pcpus)), tuple(pcpus),
-        elastic.Terms(draw(st.sampled_from([None, *Criticality])), least))
+        elastic.Terms(draw(st.sampled_from(RANKS)), max(least, 2) if least else least))
 
 
 class GivingWay(stateful.RuleBasedStateMachine):
@@ -104,6 +127,7 @@ class GivingWay(stateful.RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
+        self.clock = Clock()
         self.kernel = Kernel()
         self.folder = tempfile.TemporaryDirectory()
         self.book = loans.Loans(pathlib.Path(self.folder.name, 'loans'))
@@ -150,7 +174,7 @@ class GivingWay(stateful.RuleBasedStateMachine):
     def may_fail(self, data):
         """Let a write fail, or all notes; return with what."""
         fault = data.draw(st.sampled_from([
-            None, errors.KernelRefusalError, SystemExit, OSError]))
+            None, None, None, errors.KernelRefusalError, SystemExit, OSError]))
         if fault is OSError:
             self.notes_left = data.draw(st.integers(0, 6))
         elif fault is not None:
@@ -240,9 +264,12 @@ class GivingWay(stateful.RuleBasedStateMachine):
             self.kernel.forget_uses()
 
     @stateful.precondition(lambda self: self.held)
-    @stateful.rule(data=st.data(), most=st.integers(0, CAP), ended=st.booleans())
+    @stateful.rule(data=st.data(), most=st.just(CAP) | st.integers(0, CAP), ended=st.booleans())
     def miss(self, data, most, ended):
+        """Help one that misses its deadlines, more often one that is critical."""
         pid = self.any(data)
+        if data.draw(st.booleans()):
+            pid = max(self.held, key=lambda pid: self.held[pid].terms.criticality or Criticality.A)
         until_s = time.monotonic() + (0 if ended else 60)
         self.survive(data, lambda: self.machine.lend(pid, most, until_s, shrink=True),
                      lends=True)
@@ -298,6 +325,13 @@ class GivingWay(stateful.RuleBasedStateMachine):
             assert set(audited) <= {0, each.reservation.bandwidth}
 
     def teardown(self):
+        try:
+            self.all_have_their_own_at_the_end()
+        finally:
+            self.clock.end()
+            self.folder.cleanup()
+
+    def all_have_their_own_at_the_end(self):
         for pid in self.held:
             self.machine.give_back(pid)
         self.machine.reconcile(self.held.items())
@@ -306,7 +340,6 @@ class GivingWay(stateful.RuleBasedStateMachine):
                 each.reservation.bandwidth if pcpu in each.pcpus else 0
                 for pcpu in range(PCPUS)]
         assert not list(self.shrunk)
-        self.folder.cleanup()
 
 
 GivingWay.TestCase.settings = hypothesis.settings(
