@@ -12,6 +12,20 @@ def connect(path: str) -> int:
 
     :raises OSError: if nobody listens there, as QEMU has ended
     """
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as stream:
-        stream.connect(path)
+    # A guest that was saved or migrated while nobody read what it sent is never served again:
+    # QEMU sends the rest before anybody is connected, fails, and waits without end
+    # (hw/char/virtio-console.c, flush_buf()). The end of a connection ends that, too.
+    with _connected(path):
+        pass
+    with _connected(path) as stream:
         return stream.detach()
+
+
+def _connected(path: str) -> socket.socket:
+    stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    try:
+        stream.connect(path)
+    except OSError:
+        stream.close()
+        raise
+    return stream

@@ -11,6 +11,7 @@ import select
 import time
 
 import libvirt
+import libvirt_qemu
 import nova.conf
 import pytest
 
@@ -148,11 +149,18 @@ def test_the_reactor_hears_each_start_and_says_what_its_user_can_do(linux, files
         reacts.stop()
 
 
-def test_it_is_heard_after_it_was_saved_and_restored(linux, files):
+def stalled(web):
+    """Return whether QEMU waits until somebody reads what the guest sends."""
+    return 'throttle on' in libvirt_qemu.qemuMonitorCommand(
+        web.guest._domain, 'info qtree', libvirt_qemu.VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP)
+
+
+def test_it_is_heard_after_it_was_saved_and_restored_while_nobody_read(linux, files):
     web = linux(ALWAYS)
     web.start()
     before = Ear(web, files)
     before.hear(lambda ear: ear.misses >= 3)
+    servers.eventually(lambda: stalled(web), PATIENCE_S)
     web.guest.save_memory_state()
     before.hear(lambda ear: not ear.watcher.hears(web.instance.uuid), 20)
     before.watcher.close()
@@ -194,6 +202,7 @@ def test_it_is_heard_where_it_has_gone_by_live_migration(
     web.start()
     source = Ear(web, here.socket.parents[1])
     source.hear(lambda ear: ear.misses >= 3)
+    servers.eventually(lambda: stalled(web), PATIENCE_S)
     test_live_migration.migrate(web, here, there)
     test_live_migration.settle(web, there)
     source.hear(lambda ear: not ear.watcher.hears(web.instance.uuid), 20)

@@ -213,13 +213,25 @@ def test_connecting_does_not_wait_for_who_listens(tmp_path):
         listener.bind(path)
         with pytest.raises(ConnectionRefusedError):
             monitor_port.connect(path)
-        # QEMU's, which accepts one connection and leaves the next one waiting.
+        # QEMU's, which accepts one connection and leaves the next ones waiting.
         listener.listen(1)
-        streams = [monitor_port.connect(path) for _ in range(2)]
+        stream = monitor_port.connect(path)
         with pytest.raises(BlockingIOError):
             monitor_port.connect(path)
-        for stream in streams:
-            os.close(stream)
+        os.close(stream)
+
+
+def test_a_connection_ends_before_the_one_that_stays(tmp_path):
+    path = str(tmp_path / 'port')
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(1)
+        stream = monitor_port.connect(path)
+        with listener.accept()[0] as first, listener.accept()[0] as second:
+            assert first.recv(1) == b''
+            second.send(b'a record')
+            assert os.read(stream, 8) == b'a record'
+        os.close(stream)
 
 
 def test_a_port_that_appears_while_an_application_runs_is_used(

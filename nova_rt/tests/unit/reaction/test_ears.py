@@ -40,6 +40,8 @@ class Machine:
         self._streams = []
 
     def accept(self):
+        # As each connection that stays follows one that does not.
+        self._listener.accept()[0].close()
         self._streams.append(self._listener.accept()[0])
         return self._streams[-1]
 
