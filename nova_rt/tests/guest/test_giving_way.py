@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from demo import hcbs
+from nova_rt.testing import full
 from nova_rt.tests.guest import windows
 from stack import prerequisites
 from stack.nodes import alone
+
+pytestmark = full.only
 
 # Of a pCPU: what a runtime of whole µs loses.
 ROUNDED = 0.001
