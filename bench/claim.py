@@ -27,7 +27,7 @@ from nova_rt import shares
 from nova_rt.compute import claims
 from nova_rt.compute import resource_tracker
 from nova_rt.instance import holdings
-from nova_rt.virt import host as virt_host
+from nova_rt.virt import container_host
 
 PCPUS = 64
 SERVERS = 32
@@ -79,7 +79,7 @@ class _Claimant:
         self._claimed: nova_claims.Claim | None = None
         empty = shares.HostShares.empty((examples.CAP,) * PCPUS)
         self._tracker = tracker(NODE, types.SimpleNamespace(
-            reservations=virt_host.ReservationHost(None, empty),
+            reservations=container_host.ContainerHost(None, empty),
             node_is_available=lambda node: True), mock.Mock())
         self._tracker.compute_nodes[NODE] = _compute_node()
         for _ in range(SERVERS):

@@ -20,7 +20,7 @@ from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.testing import fake_kernel
-from nova_rt.virt import host as virt_host
+from nova_rt.virt import container_host
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import dialect
@@ -75,7 +75,7 @@ def _on_fake(rounds: int, reason: str) -> Applied:
 
 def _applications(spoken: dialect.Dialect, pid: int,
                   rounds: int) -> list[float]:
-    host = virt_host.ReservationHost(spoken, shares.HostShares.empty(
+    host = container_host.ContainerHost(spoken, shares.HostShares.empty(
         (spoken.admitted(),) * spoken.count, spoken.occupancy), (TOP,))
 
     return measure.in_turn(

@@ -27,8 +27,8 @@ from nova_rt.reaction import loan_policy
 from nova_rt.reaction import reactor as reactors
 from nova_rt.reaction import threshold
 from nova_rt.testing import jobs
+from nova_rt.virt import container_host
 from nova_rt.virt import containers
-from nova_rt.virt import host as virt_host
 from nova_rt.virt import loans
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import tree as cgroup_tree
@@ -67,7 +67,7 @@ def measurements() -> Iterator[measure.Measurement]:
         return
     with tempfile.TemporaryDirectory() as folder, control_groups.groups(spoken), (
             _container(spoken.tree)) as number:
-        host = virt_host.ReservationHost(
+        host = container_host.ContainerHost(
             spoken, shares.HostShares.empty((spoken.admitted(),) * spoken.count,
                                             spoken.occupancy),
             (control_groups.TOP,), book=loans.Loans(Path(folder, 'loans')))
@@ -96,12 +96,12 @@ def _container(tree: cgroup_tree.CgroupTree) -> Iterator[int]:
             process.kill()
 
 
-def _loans(host: virt_host.ReservationHost, number: int, folder: Path) -> Iterator[float]:
+def _loans(host: container_host.ContainerHost, number: int, folder: Path) -> Iterator[float]:
     """Yield for how many seconds each miss waited for its loan."""
     told: queue.Queue[float] = queue.Queue()
     reactor = reactors.Reactor(
         host, lambda: {'server': containers.Container(number, HOLDING)}, POLICY,
-        lambda server, sentence: told.put(time.monotonic()))
+        lambda server, sentence: told.put(time.monotonic()), lambda server, sentence: None)
     records = f'/proc/{containers.first_process(number)}/root/run/nova-rt/jobs'
     with subprocess.Popen(
             (sys.executable, '-c', _APPLICATION, jobs.build(folder), records),

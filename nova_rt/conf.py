@@ -115,6 +115,14 @@ The most that is lent on each pCPU, as a fraction of the CPU. Read by nova-rt-co
 For how many seconds something is lent, from the last time that there were
 lend_after_misses. Read by nova-rt-compute.
 """),
+    cfg.BoolOpt(
+        'shrink_elastic', default=True,
+        help="""
+Whether less critical servers that have a least runtime (hw:cpu.rt_min_runtime_us) are shrunk
+to no less than that, while a more critical container is lent something and less than
+lend_most is free. True, as nothing is taken from servers that do not say so, and nothing is
+lent before lend_after_misses is set. Read by nova-rt-compute.
+"""),
     cfg.StrOpt(
         'cpu_set',
         help="""

@@ -5,16 +5,21 @@ from collections.abc import Iterable
 import dataclasses
 import itertools
 
+from nova_rt import elastic
 from nova_rt import reservation
 from nova_rt import shares
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Holding:
-    """A reservation and the pCPUs it has on a host."""
+    """A reservation and the pCPUs it has on a host.
+
+    :ivar terms: what is not held, and makes no two holdings differ
+    """
 
     reservation: reservation.Reservation
     pcpus: tuple[int, ...]
+    terms: elastic.Terms = dataclasses.field(default=elastic.Terms(), compare=False)
 
     def moved(self, source: int, target: int) -> 'Holding':
         """Return the same with one pCPU in place of another, each vCPU in its place."""

@@ -80,8 +80,8 @@ _RULES = [
           "Create a server, by Nova's API, with another runtime or period than its flavor's, "
           'by hints; "!" for nobody.'),
     _rule(HINT_BEYOND, '@', 'POST', '/servers',
-          "Have more bandwidth on each vCPU than the flavor's by such a hint, also by a resize "
-          'to a flavor with less; "!" for nobody.'),
+          "Have more bandwidth on each vCPU than the flavor's by such a hint, or a longer least "
+          'runtime, also by a resize to a flavor with less; "!" for nobody.'),
     _rule(HINT_CRITICALITY, 'role:admin', 'POST', '/servers',
           "Have a higher criticality than the flavor's by such a hint, also by a resize to a "
           'flavor with a lower one. A flavor that says none has A.'),

@@ -10,15 +10,16 @@ import difflib
 import re
 
 from nova_rt import criticality
+from nova_rt import elastic
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt import wording
 
-HINTS = (*reservation.HINTS, criticality.NAME)
-EXTRA_SPECS = (*reservation.EXTRA_SPECS, criticality.EXTRA_SPEC)
+HINTS = (*reservation.HINTS, criticality.NAME, elastic.NAME)
+EXTRA_SPECS = (*reservation.EXTRA_SPECS, criticality.EXTRA_SPEC, elastic.EXTRA_SPEC)
 _NAMES = (*HINTS, reservation.POLICY, reservation.PRIORITY)
 _PREFIX = re.compile(r'hw[:._ -]')
-_OURS = re.compile(r'cpu[:._ -]?rt([:._ -]|$)|rt[:._ -]?(runtime|period)'
+_OURS = re.compile(r'cpu[:._ -]?rt([:._ -]|$)|rt[:._ -]?(min[:._ -]?)?(runtime|period)'
                    r'|(runtime|period)_us$|(rt[:._ -]?)?criticality$')
 _SHARE = re.compile(f'resources[A-Za-z0-9_-]*:{shares.RESOURCE_CLASS}')
 # How alike two names must be: 'cpu.runtime_us' is, 'cpu_realtime' is not.

@@ -13,6 +13,7 @@ import dataclasses
 from typing import Any
 
 from nova_rt import criticality
+from nova_rt import elastic
 from nova_rt import reservation
 from tacker_rt import claims
 from tacker_rt import document
@@ -24,6 +25,7 @@ from tacker_rt import validation
 from tacker_rt import workloads
 
 _NAME = ('properties', 'name')
+_OF_SERVERS = (criticality.NAME, elastic.NAME)
 _TRANSLATE = '"tacker-rt claims" writes it'
 
 # Those with a reservation, by their names; the claim is None if the template is wrong.
@@ -65,7 +67,7 @@ class Vdu:
         :raises nova_rt.reservation.InvalidReservationError: if a manifest cannot say it
         """
         for name, value in self.wanted.hints.items():
-            if name == criticality.NAME:
+            if name in _OF_SERVERS:
                 raise reservation.InvalidReservationError(
                     f'{name} is for servers, and no manifest can say it: leave it out.')
             if not isinstance(value, int):

@@ -10,6 +10,7 @@ import dataclasses
 from typing import Any
 
 from nova_rt import criticality
+from nova_rt import elastic
 from nova_rt import reservation
 from nova_rt import spelling
 from nova_rt import wording
@@ -21,7 +22,8 @@ from tacker_rt import values
 
 _CHECKS: Mapping[str, Callable[[str, int], None]] = {
     reservation.RUNTIME: reservation.check_runtime,
-    reservation.PERIOD: reservation.check_period}
+    reservation.PERIOD: reservation.check_period,
+    elastic.NAME: reservation.check_runtime}
 _FLAVOR = ('properties', 'flavor')
 _CAPABILITY_NAME = (*locations.CAPABILITIES, 'properties',
                     'requested_additional_capability_name')
@@ -55,6 +57,7 @@ def read(vdu: Mapping[str, Any],
         runtime_us=hints.get(reservation.RUNTIME),
         period_us=hints.get(reservation.PERIOD),
         criticality=hints.get(criticality.NAME),
+        min_runtime_us=hints.get(elastic.NAME),
         in_flavor=bool(hints) and all(
             entry.kind is locations.Kind.EXTRA_SPECS
             for given in entries.values() for entry in given),
@@ -159,9 +162,10 @@ def _flavor(vdu: Mapping[str, Any]) -> str | None:
 
 def _check_hints(vdu: Mapping[str, Any], wanted: request.VduRequest,
                  entries: Mapping[str, list[_Entry]]) -> list[problems.Problem]:
-    """Return the problems of runtime, period and criticality combined."""
+    """Return the problems of the hints combined."""
     for given, missing in (reservation.HINTS, reservation.HINTS[::-1],
-                           (criticality.NAME, reservation.RUNTIME)):
+                           (criticality.NAME, reservation.RUNTIME),
+                           (elastic.NAME, reservation.RUNTIME)):
         if entries[given] and not entries[missing] and not wanted.flavor:
             return [problems.Problem(
                 entries[given][0].path,
@@ -170,11 +174,16 @@ def _check_hints(vdu: Mapping[str, Any], wanted: request.VduRequest,
             and isinstance(wanted.period_us, int)):
         return []
     try:
-        reservation.Reservation(
+        reserved = reservation.Reservation(
             wanted.runtime_us, wanted.period_us, vcpus(vdu, wanted))
     except reservation.InvalidReservationError as exc:
         return [problems.Problem(
             entries[reservation.RUNTIME][0].path, str(exc))]
+    try:
+        if isinstance(wanted.min_runtime_us, int):
+            elastic.check(elastic.NAME, wanted.min_runtime_us, reserved)
+    except reservation.InvalidReservationError as exc:
+        return [problems.Problem(entries[elastic.NAME][0].path, str(exc))]
     return []
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import dataclasses
 
 from nova_rt import criticality
+from nova_rt import elastic
 from nova_rt import reservation
 from tacker_rt import values
 
@@ -30,6 +31,7 @@ class VduRequest:
     :ivar runtime_us: of the reservation in µs, None if only a flavor gives it
     :ivar period_us: of the reservation in µs, None if only a flavor gives it
     :ivar criticality: that it says, None if it says none
+    :ivar min_runtime_us: the least runtime that it can live with, None if it is not elastic
     :ivar in_flavor: whether all of these are in the flavor that stock translation
         already makes, so that no hint is needed
     :ivar extra_specs: affinity and topology of the vCPUs, by extra spec
@@ -40,6 +42,7 @@ class VduRequest:
     runtime_us: values.Number | None = None
     period_us: values.Number | None = None
     criticality: str | values.Input | None = None
+    min_runtime_us: values.Number | None = None
     in_flavor: bool = False
     extra_specs: Mapping[str, str | values.Input] = dataclasses.field(
         default_factory=dict)
@@ -48,9 +51,9 @@ class VduRequest:
 
     @property
     def hints(self) -> dict[str, values.Value]:
-        """Runtime, period and criticality by the names of their hints, where given."""
+        """What it asks for by the names of the hints, where given."""
         given: dict[str, values.Value | None] = {
             reservation.RUNTIME: self.runtime_us, reservation.PERIOD: self.period_us,
-            criticality.NAME: self.criticality}
+            criticality.NAME: self.criticality, elastic.NAME: self.min_runtime_us}
         return {name: value for name, value in given.items()
                 if value is not None}

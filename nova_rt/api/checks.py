@@ -29,6 +29,7 @@ from nova.policies import shelve as shelve_policies
 from nova_rt import bandwidth
 from nova_rt import contradictions
 from nova_rt import criticality
+from nova_rt import elastic
 from nova_rt import kinds
 from nova_rt import policies
 from nova_rt import reservation
@@ -92,7 +93,7 @@ def check_create(caller: Caller, body: object) -> admission.Demand | None:
         raise policies.NotAllowedError(
             f'Your roles do not allow {policies.HINT}: choose a flavor with the reservation, '
             'and give no hint for it.')
-    _check_beyond(caller, project, flavor, wanted)
+    _check_beyond(caller, project, flavor, hints, wanted)
     _check_criticality(caller, project, flavor, hints)
     return admission.Demand(project, _count(server) * wanted.share)
 
@@ -127,7 +128,7 @@ def _check_resize(caller: Caller, server_id: str,
                            functools.partial(request_specs.image_of, spec))
     if wanted is None:
         return None
-    _check_beyond(caller, spec.project_id, flavor, wanted)
+    _check_beyond(caller, spec.project_id, flavor, hints, wanted)
     _check_criticality(caller, spec.project_id, flavor, hints)
     instance = holdings.find(context, server_id)
     if instance is None:
@@ -181,6 +182,9 @@ def check_extra_specs(caller: Caller, body: object,
         described = reservation.described(together, flavor.vcpus)
         shares.check_extra_spec(together, flavor.vcpus)
         criticality.in_extra_specs(together)
+        least_us = elastic.in_extra_specs(together)
+        if described and least_us is not None:
+            elastic.check(elastic.EXTRA_SPEC, least_us, described)
     except reservation.InvalidReservationError:
         if ours:
             raise
@@ -225,6 +229,7 @@ def _check_server(flavor: objects.Flavor, hints: Mapping[str, object],
     shares.check_extra_spec(flavor.extra_specs, flavor.vcpus)
     wanted = reservation.requested(flavor.extra_specs, hints, flavor.vcpus)
     criticality.requested(flavor.extra_specs, hints, wanted)
+    elastic.requested(flavor.extra_specs, hints, wanted)
     if wanted:
         reservation.check_cap(wanted, _cap())
         _check_together(flavor.extra_specs, {})
@@ -233,7 +238,7 @@ def _check_server(flavor: objects.Flavor, hints: Mapping[str, object],
 
 
 def _check_beyond(caller: Caller, project: str, flavor: objects.Flavor,
-                  wanted: reservation.Reservation) -> None:
+                  hints: Mapping[str, object], wanted: reservation.Reservation) -> None:
     """Check whether the caller may have more than the flavor's own bandwidth."""
     most = flavors.own_bandwidth(flavor)
     if wanted.bandwidth > most and not caller.allows(policies.HINT_BEYOND, project):
@@ -241,6 +246,13 @@ def _check_beyond(caller: Caller, project: str, flavor: objects.Flavor,
             f'The flavor reserves {bandwidth.percent(most)} of a CPU for each vCPU, the hints '
             f'ask for {bandwidth.percent(wanted.bandwidth)}, and your roles do not allow '
             f'{policies.HINT_BEYOND}: choose a flavor that reserves more.')
+    # Of an elastic flavor, only that is always there.
+    least_us, asked_us = elastic.in_extra_specs(flavor.extra_specs), elastic.in_hints(hints)
+    if (least_us is not None and asked_us is not None and asked_us > least_us
+            and not caller.allows(policies.HINT_BEYOND, project)):
+        raise policies.NotAllowedError(
+            f"The flavor's least runtime is {least_us} µs, the hint asks for {asked_us} µs, "
+            f'and your roles do not allow {policies.HINT_BEYOND}: choose a flavor with more.')
 
 
 def _check_criticality(caller: Caller, project: str, flavor: objects.Flavor,
@@ -273,10 +285,11 @@ def _hints(body: object) -> Mapping[str, object]:
     asked = []
     for hints in given:
         spelling.check_hint_names(hints)
-        asked.append((reservation.times_from_hints(hints), criticality.in_hints(hints)))
+        asked.append((reservation.times_from_hints(hints), criticality.in_hints(hints),
+                      elastic.in_hints(hints)))
     if not isinstance(body, dict) or HINT_KEYS[0] not in body:
         return given[1]
-    if asked[1] not in ((reservation.Times(), None), asked[0]):
+    if asked[1] not in ((reservation.Times(), None, None), asked[0]):
         raise reservation.InvalidReservationError(
             f'{HINT_KEYS[1]} asks for another reservation than '
             f'{HINT_KEYS[0]}: give the hints under {HINT_KEYS[0]} only.')

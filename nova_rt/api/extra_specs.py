@@ -13,6 +13,7 @@ from nova.api.validation.extra_specs import base
 
 from nova_rt import bandwidth
 from nova_rt import criticality
+from nova_rt import elastic
 from nova_rt import reservation
 
 
@@ -30,6 +31,8 @@ class ReservationValidator(base.ExtraSpecValidator):
         try:
             if name == criticality.EXTRA_SPEC:
                 criticality.parse(name, value)
+            elif name == elastic.EXTRA_SPEC:
+                elastic.parse(name, value)
             else:
                 reservation.check_extra_spec(name, value)
         except reservation.InvalidReservationError as exc:
@@ -67,4 +70,11 @@ def register() -> list[base.ExtraSpecValidator]:
             description=(
                 'How bad it is if the server misses its deadlines; C is the highest.'),
             value={'type': str, 'enum': [*criticality.Criticality.__members__]}),
+        ReservationValidator(
+            name=elastic.EXTRA_SPEC,
+            description=(
+                'The least runtime in µs that the server can live with while a more critical '
+                'one needs the rest.'),
+            value={'type': int, 'min': bandwidth.MIN_RUNTIME_US,
+                   'max': bandwidth.MAX_PERIOD_US}),
     ]

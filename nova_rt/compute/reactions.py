@@ -43,7 +43,7 @@ class Reactions:
         self._records = records.Records()
         self._reactor = reactor.Reactor(
             driver.reservations, driver.running, loan_policy.from_options(CONF),
-            self._records.tell, listen=listen)
+            self._records.tell, self._records.tell_shrunk, listen=listen)
         driver.on_start(self._reactor.look_again)
         self._reactor.start()
 

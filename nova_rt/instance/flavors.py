@@ -13,6 +13,7 @@ import contextlib
 from nova import objects
 
 from nova_rt import criticality
+from nova_rt import elastic
 from nova_rt import reservation
 from nova_rt import shares
 
@@ -43,7 +44,11 @@ def own_bandwidth(flavor: objects.Flavor) -> int:
 
 def with_reservation(flavor: objects.Flavor,
                      wanted: reservation.Reservation) -> objects.Flavor:
-    """Return the flavor with another reservation, and its share, in it."""
+    """Return the flavor with another reservation, and its share, in it.
+
+    :raises InvalidReservationError: if the flavor's least runtime is longer
+    """
+    elastic.requested(flavor.extra_specs, {}, wanted)
     changed = flavor.obj_clone()
     changed.extra_specs = {**flavor.extra_specs, **_extra_specs(wanted)}
     return changed
@@ -76,6 +81,9 @@ def with_hints(flavor: objects.Flavor, hints: Mapping[str, object]) -> objects.F
     asked = criticality.requested(flavor.extra_specs, hints, wanted)
     if asked is not None:
         extra_specs[criticality.EXTRA_SPEC] = asked.name
+    least_us = elastic.requested(flavor.extra_specs, hints, wanted)
+    if least_us is not None:
+        extra_specs[elastic.EXTRA_SPEC] = str(least_us)
     if extra_specs == flavor.extra_specs:
         return flavor
     flavor = flavor.obj_clone()

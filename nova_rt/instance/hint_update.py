@@ -13,6 +13,7 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 
+from nova_rt import elastic
 from nova_rt import reservation
 from nova_rt.instance import compute_call
 from nova_rt.instance import flavors
@@ -50,6 +51,7 @@ def change(context: nova_context.RequestContext, server: str,
         wanted = before.with_times(times)
         if wanted != before:
             reservation.check_cap(wanted, cap)
+            elastic.requested(instance.flavor.extra_specs, {}, wanted)
             compute_call.call(
                 cell, instance, 'change_reservation',
                 'run this again when it does, which finishes or repeats the change',

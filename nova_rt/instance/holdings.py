@@ -12,6 +12,7 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 
+from nova_rt import elastic
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt.instance import flavors
@@ -55,10 +56,12 @@ def holding_of(instance: objects.Instance, flavor: objects.Flavor | None = None,
     mask = instance.system_metadata.get(prefix + PCPUS)
     if not mask:
         return None
-    wanted = flavors.reservation_of(flavor or instance.flavor)
+    flavor = flavor or instance.flavor
+    wanted = flavors.reservation_of(flavor)
     if wanted is None:
         return None
-    return ledger.Holding(wanted, ledger.from_mask(mask))
+    return ledger.Holding(
+        wanted, ledger.from_mask(mask), elastic.terms(flavor.extra_specs, wanted))
 
 
 def holding_on(instance: objects.Instance,

@@ -84,7 +84,20 @@ class Reservations(registry.Collector):
         yield from _of_servers(running or ())
         yield from _of_usage(running or (), self._host.usages({
             server.uuid: (server.number, server.holding) for server in running or ()}))
+        yield self._given_up(running or ())
         yield from self._of_jobs(running or ())
+
+    def _given_up(self, running: Sequence[servers.Server]) -> core.Metric:
+        metric = core.GaugeMetricFamily(
+            'nova_rt_server_given_up_ratio',
+            'The bandwidth of the server that a more critical one has for a while.',
+            labels=['server', 'pcpu'])
+        found = self._host.given_up({server.uuid: server.number for server in running})
+        for server in running:
+            freed = found.get(server.uuid)
+            for pcpu in server.holding.pcpus:
+                metric.add_metric([server.uuid, str(pcpu)], _ratio(freed[pcpu] if freed else 0))
+        return metric
 
     def _of_jobs(self, running: Sequence[servers.Server]) -> Iterator[core.Metric]:
         """Yield what applications tell, of each server in the sum: names are the tenant's."""

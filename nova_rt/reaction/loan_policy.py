@@ -18,11 +18,13 @@ class LoanPolicy:
     :ivar after: the misses after which a server is lent something; None for never
     :ivar most: bandwidth on each pCPU, in fixed point
     :ivar for_s: how long, from the last time that the misses were too many
+    :ivar shrinks: whether less critical elastic servers are shrunk for it
     """
 
     after: threshold.Threshold | None
     most: int
     for_s: float
+    shrinks: bool = True
 
 
 def from_options(conf: cfg.ConfigOpts) -> LoanPolicy:
@@ -33,4 +35,5 @@ def from_options(conf: cfg.ConfigOpts) -> LoanPolicy:
     misses = conf.rt.lend_after_misses
     return LoanPolicy(
         threshold.Threshold(misses, conf.rt.miss_window) if misses else None,
-        bandwidth.fraction_to_bandwidth(conf.rt.lend_most), conf.rt.lend_for)
+        bandwidth.fraction_to_bandwidth(conf.rt.lend_most), conf.rt.lend_for,
+        conf.rt.shrink_elastic)

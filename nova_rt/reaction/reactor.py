@@ -24,6 +24,7 @@ from nova_rt.monitor import activity
 from nova_rt.monitor import watcher
 from nova_rt.reaction import ears
 from nova_rt.reaction import loan_policy
+from nova_rt.reaction import shrink_news
 from nova_rt.reaction import threshold
 from nova_rt.virt import containers
 from nova_rt.virt import host
@@ -36,6 +37,8 @@ _REFRESH_S = 30.0
 QUIET_S = 300.0
 # After something unexpected.
 _PAUSE_S = 1.0
+# After a refusal, for one that is shrunk or has a loan.
+_AGAIN_S = 1.0
 # How long a stop waits for the thread, which may wait for libvirt.
 _PATIENCE_S = 10.0
 
@@ -51,12 +54,14 @@ class _Help:
     :ivar ends_s: when that is over, by CLOCK_MONOTONIC
     :ivar until_s: until when the kernel's loan is good without being lent anew
     :ivar told: whether its user was told
+    :ivar again_s: from when it may have its own again, if it is shrunk
     """
 
     lent: bool
     ends_s: float
     until_s: float
     told: bool
+    again_s: float = 0.0
 
 
 class Reactor:
@@ -66,6 +71,7 @@ class Reactor:
     :param running: returns the containers or virtual machines that run, by server
     :param policy: who is lent what
     :param tell: is told of each thing done
+    :param tell_shrunk: is told of servers that are shrunk for others
     :param quiet_s: least time between two loans of a server that are told
     :param listen: begins to hear of a server
     :raises OSError: if the kernel has no inotify instance left for it
@@ -73,12 +79,13 @@ class Reactor:
 
     def __init__(self, reservations: host.Host,
                  running: Callable[[], Mapping[str, containers.Container]],
-                 policy: loan_policy.LoanPolicy, tell: Tell,
+                 policy: loan_policy.LoanPolicy, tell: Tell, tell_shrunk: Tell,
                  quiet_s: float = QUIET_S, listen: ears.Listen = ears.to_container) -> None:
         self._host = reservations
         self._running = running
         self._policy = policy
         self._tell = tell
+        self._tell_shrunk = tell_shrunk
         self._quiet_s = quiet_s
         self._listen = listen
         self._watcher = watcher.Watcher()
@@ -90,6 +97,10 @@ class Reactor:
         self._tallies: dict[str, threshold.Tally] = {}
         self._helped: dict[str, _Help] = {}
         self._told_s: dict[str, float] = {}
+        # What runs, by libvirt's id.
+        self._names: dict[int, str] = {}
+        self._shrunk = shrink_news.ShrinkNews(
+            reservations, self._say_shrunk, policy.for_s, quiet_s)
         self._waking = threading.Lock()
         self._thread = threading.Thread(
             target=self._run, name='nova-rt reactor', daemon=True)
@@ -122,6 +133,7 @@ class Reactor:
                 LOG.exception('Hearing of misses goes on after this')
                 time.sleep(_PAUSE_S)
         self._end_help(float('inf'))
+        self._shrunk.look(self._names)
         self._watcher.close()
         os.close(self._wake)
 
@@ -129,7 +141,8 @@ class Reactor:
         """Wait until something happens, and do what is due."""
         if time.monotonic() >= self._refresh_s:
             self._refresh_s = time.monotonic() + (_REFRESH_S if self._refresh() else _PAUSE_S)
-        next_s = min([self._refresh_s, *(done.ends_s for done in self._helped.values())])
+        next_s = min([self._refresh_s, self._shrunk.next_s,
+                      *(done.ends_s for done in self._helped.values())])
         ready = dict(poll.poll(max(0.0, next_s - time.monotonic()) * 1000))
         if self._wake in ready:
             os.eventfd_read(self._wake)
@@ -138,6 +151,8 @@ class Reactor:
             for news in self._watcher.look():
                 self._hear(news)
         self._end_help(time.monotonic())
+        if time.monotonic() >= self._shrunk.next_s:
+            self._shrunk.look(self._names)
 
     def _refresh(self) -> bool:
         """Watch what runs, and nothing else; return whether that is known."""
@@ -146,6 +161,8 @@ class Reactor:
         except errors.NovaRTError as exc:
             LOG.warning('What runs is not known, so no new server is watched: %s', exc)
             return False
+        self._names = {container.pid: server for server, container in running.items()}
+        self._shrunk.look(self._names)
         for server in self._known.keys() - running.keys():
             self._forget(server)
         for server, container in running.items():
@@ -172,6 +189,7 @@ class Reactor:
         self._tallies.pop(server, None)
         self._helped.pop(server, None)
         self._told_s.pop(server, None)
+        self._shrunk.forget(server)
 
     def _hear(self, news: activity.News) -> None:
         LOG.debug('The server %s missed %s of its activity %s, %d overruns.', news.server,
@@ -186,8 +204,11 @@ class Reactor:
     def _help(self, server: str, after: threshold.Threshold) -> None:
         """Lend a server something, or let it have for longer what it has."""
         done = self._helped.get(server)
-        ends_s = time.monotonic() + self._policy.for_s
-        if done is None or (done.lent and done.until_s < ends_s):
+        now_s = time.monotonic()
+        ends_s = now_s + self._policy.for_s
+        # Who is shrunk has its own again, whatever was done for it earlier.
+        if done is None or (done.lent and done.until_s < ends_s) or (
+                now_s >= done.again_s and self._known[server] in self._host.shrunk()):
             self._lend(server, after, done, ends_s)
         elif done.lent:
             self._helped[server] = dataclasses.replace(done, ends_s=ends_s)
@@ -197,16 +218,28 @@ class Reactor:
               ends_s: float) -> None:
         # Not to be lent anew at each miss.
         until_s = ends_s + self._policy.for_s
+        number = self._known[server]
+        shrink = self._host.shrunk().get(number)
         try:
-            lent = self._host.lend(self._known[server], self._policy.most, until_s)
+            lent = self._host.lend(number, self._policy.most, until_s, self._policy.shrinks)
         except ProcessLookupError:
             return  # It has just ended.
         except (errors.NovaRTError, OSError) as exc:
             LOG.warning('The server %s misses deadlines, and nothing could be lent to it: %s',
                         server, exc)
-            self._helped[server] = _Help(False, ends_s, until_s, False)
+            self._helped[server] = self._refused(before, ends_s)
+            if shrink is not None:
+                self._help_anew(shrink.borrower)
             return
-        if before is not None and lent:
+        self._shrunk.look(self._names, None if shrink is None else server)
+        if shrink is not None and not lent:
+            # It has its own again, and its user was told so.
+            self._help_anew(shrink.borrower)
+            # It may have had a loan before, of which its user was told.
+            self._helped[server] = _Help(False, ends_s, until_s, False) if before is None else (
+                dataclasses.replace(before, ends_s=ends_s, until_s=until_s))
+            return
+        if before is not None and before.lent and lent:
             self._helped[server] = dataclasses.replace(before, ends_s=ends_s, until_s=until_s)
             return
         told = time.monotonic() >= self._told_s.get(server, 0.0) + self._quiet_s
@@ -214,6 +247,23 @@ class Reactor:
         if told:
             self._told_s[server] = time.monotonic()
             self._say_what_was_done(server, after, lent)
+
+    def _refused(self, before: _Help | None, ends_s: float) -> _Help:
+        """Return what holds for a server where the kernel refused: what it had, it keeps.
+
+        It is not asked again at each miss.
+        """
+        again_s = time.monotonic() + _AGAIN_S
+        if before is None or not before.lent:
+            return _Help(False, ends_s, ends_s, False, again_s)
+        return dataclasses.replace(
+            before, ends_s=ends_s, until_s=again_s + self._policy.for_s, again_s=again_s)
+
+    def _help_anew(self, group: str) -> None:
+        """Let a server that has less on loan by now be helped when it misses again."""
+        for server, done in self._helped.items():
+            if self._host.group_of(self._known[server]) == group:
+                self._helped[server] = dataclasses.replace(done, until_s=0.0)
 
     def _say_what_was_done(self, server: str, after: threshold.Threshold,
                            lent: Mapping[int, int]) -> None:
@@ -245,9 +295,14 @@ class Reactor:
                 # The periodic update tries again.
                 LOG.warning('The server %s could not give back its loan: %s', server, exc)
                 continue
+            self._shrunk.look(self._names)
             if done.told:
                 self._say(server, 'What was lent to it has been given back.' if had else
                           'What was lent to it was taken back earlier.')
+
+    def _say_shrunk(self, server: str, sentence: str) -> None:
+        LOG.info('Server %s: %s', server, sentence)
+        self._tell_shrunk(server, sentence)
 
     def _say(self, server: str, sentence: str) -> None:
         LOG.info('Server %s: %s', server, sentence)

@@ -14,6 +14,7 @@ from oslo_utils import timeutils
 LOG = logging.getLogger(__name__)
 
 ACTION = 'rt_loan'
+SHRINK = 'rt_shrink'
 # What waits for Nova's database; more is left to the log.
 _MOST = 100
 # How long a stop waits for what is left.
@@ -24,14 +25,21 @@ class Records:
     """Writes them one after the other, so that nobody waits for Nova's database."""
 
     def __init__(self) -> None:
-        self._waiting: queue.Queue[tuple[str, str] | None] = queue.Queue(_MOST)
+        self._waiting: queue.Queue[tuple[str, str, str] | None] = queue.Queue(_MOST)
         self._thread = threading.Thread(target=self._write, name='nova-rt records', daemon=True)
         self._thread.start()
 
     def tell(self, server: str, sentence: str) -> None:
         """Record an action of a server: ``openstack server event list``."""
+        self._put(server, sentence, ACTION)
+
+    def tell_shrunk(self, server: str, sentence: str) -> None:
+        """Record that a server was shrunk, or has its reservation again."""
+        self._put(server, sentence, SHRINK)
+
+    def _put(self, server: str, sentence: str, action: str) -> None:
         try:
-            self._waiting.put_nowait((server, sentence))
+            self._waiting.put_nowait((server, sentence, action))
         except queue.Full:
             LOG.warning('Not recorded for server %s, as too much waits for it: %s',
                         server, sentence)
@@ -49,12 +57,12 @@ class Records:
             _record(*told)
 
 
-def _record(server: str, sentence: str) -> None:
+def _record(server: str, sentence: str, action: str) -> None:
     context = nova_context.get_admin_context()
     now = timeutils.utcnow()
     try:
         objects.InstanceAction(
-            context, action=ACTION, instance_uuid=server, request_id=context.request_id,
+            context, action=action, instance_uuid=server, request_id=context.request_id,
             user_id=context.user_id, project_id=context.project_id, start_time=now,
             updated_at=now, message=sentence).create()
     except Exception as exc:

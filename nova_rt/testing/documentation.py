@@ -84,6 +84,8 @@ NOT_TYPED = {
     'openstack limit create': 'nova_rt/tests/e2e/test_limits.py has it by the API',
     'openstack flavor set rt1 --property resources:CUSTOM_RT_SHARE':
         'nova_rt/tests/functional/api/test_flavor_extra_specs.py sets it',
+    'openstack flavor set rt1 --property hw:cpu.rt_min_runtime_us':
+        'nova_rt/tests/functional/api/test_elastic.py sets it',
     'openstack flavor set arm': 'nova_rt/tests/functional/test_criticality.py sets it',
     'openstack server create slam': 'nova_rt/tests/functional/test_criticality.py asks the API',
     'openstack server event': 'nova_rt/tests/e2e/test_misses.py asks the API',

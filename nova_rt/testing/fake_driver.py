@@ -31,6 +31,7 @@ from nova_rt import ledger
 from nova_rt import shares
 from nova_rt.instance import holdings
 from nova_rt.testing import fake_kernel
+from nova_rt.virt import container_host
 from nova_rt.virt import containers
 from nova_rt.virt import host as virt_host
 from nova_rt.virt import inventory
@@ -83,7 +84,7 @@ class FakeContainerDriver(fake.FakeDriver):
     kernel: fake_kernel.FakeKernel
     _on_start: Callable[[], None] = staticmethod(lambda: None)
     # The manager asks for it before init_host.
-    reservations: virt_host.Host = virt_host.ReservationHost(None, shares.HostShares.empty(()))
+    reservations: virt_host.Host = container_host.ContainerHost(None, shares.HostShares.empty(()))
 
     def init_host(self, host: str) -> None:
         super().init_host(host)
@@ -93,7 +94,7 @@ class FakeContainerDriver(fake.FakeDriver):
     def _open(self, host: str, capacity: tuple[int, ...]) -> None:
         self.kernel = self.kernels.setdefault(
             host, fake_kernel.FakeKernel(len(capacity), multi=True))
-        self.reservations = virt_host.ReservationHost(
+        self.reservations = container_host.ContainerHost(
             detect.detect(self.kernel, len(capacity)),
             shares.HostShares.empty(capacity))
 

@@ -10,7 +10,7 @@ the dialect has a runtime for each. Use it wherever a
     kernel = fake_kernel.FakeKernel(count=8, multi=True)
     kernel.start(7, 'machine/web')
     dialect = detect.detect(kernel, kernel.count)
-    ReservationHost(dialect, shares.HostShares.empty(capacity)).apply(7, holding)
+    ContainerHost(dialect, shares.HostShares.empty(capacity)).apply(7, holding)
     assert kernel.bandwidths('machine/web') == [...]
 """
 

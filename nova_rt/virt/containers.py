@@ -64,12 +64,26 @@ def first_process(number: int) -> int:
     :raises ProcessLookupError: if it has ended, or its processes cannot be seen from here
     """
     try:
-        children = pathlib.Path(f'/proc/{number}/task/{number}/children').read_text().split()
+        children = list(map(int, pathlib.Path(
+            f'/proc/{number}/task/{number}/children').read_text().split()))
     except OSError:
-        children = []
+        # It has ended, or the kernel was built without CONFIG_PROC_CHILDREN.
+        children = _children(number)
     if not children:
         raise ProcessLookupError(f'Process {number} has no child: its container has ended.')
-    return int(children[0])
+    return children[0]
+
+
+def _children(number: int) -> list[int]:
+    """Return the children of a process, by what each process of the host says."""
+    found = []
+    for path in pathlib.Path('/proc').glob('[0-9]*/stat'):
+        # Some end meanwhile.
+        with contextlib.suppress(OSError):
+            # The name may have parentheses and blanks in it; state and parent follow.
+            if int(path.read_text().rpartition(')')[2].split()[1]) == number:
+                found.append(int(path.parent.name))
+    return sorted(found)
 
 
 def described(conf: cfg.ConfigOpts) -> list[str]:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 from lxml import etree
 
+from nova_rt import criticality
+from nova_rt import elastic
 from nova_rt import errors
 from nova_rt import ledger
 from nova_rt import reservation
@@ -18,6 +20,8 @@ NAMESPACE = 'urn:nova-rt:reservation:1'
 PREFIX = 'rt'
 # What rt-init is called with if no policy is asked for.
 _NO_POLICY = 'other'
+# So that it differs from what is not written down, as it was before.
+_NO_CRITICALITY = 'none'
 _TAG = f'{{{NAMESPACE}}}reservation'
 # Marks a virtual machine that is migrated live, with what it does where it comes from.
 _ARRIVES = 'arrives'
@@ -190,13 +194,26 @@ def _holding_of(element: etree._Element) -> ledger.Holding:
     return ledger.Holding(
         reservation.Reservation(int(element.get('runtime_us', '')),
                                 int(element.get('period_us', '')), len(pcpus)),
-        pcpus)
+        pcpus, _terms_of(element))
+
+
+def _terms_of(element: etree._Element) -> elastic.Terms:
+    letter, least_us = element.get('criticality'), element.get('min_runtime_us')
+    return elastic.Terms(
+        None if letter in (None, _NO_CRITICALITY) else criticality.parse('criticality', letter),
+        None if least_us is None else int(least_us), letter is not None)
 
 
 def _attributes(holding: ledger.Holding) -> dict[str, str]:
+    said, terms = {}, holding.terms
+    if terms.known:
+        said['criticality'] = (
+            _NO_CRITICALITY if terms.criticality is None else terms.criticality.name)
+    if terms.min_runtime_us is not None:
+        said['min_runtime_us'] = str(terms.min_runtime_us)
     return {'runtime_us': str(holding.reservation.runtime_us),
             'period_us': str(holding.reservation.period_us),
-            'pcpus': ledger.to_mask(holding.pcpus)}
+            'pcpus': ledger.to_mask(holding.pcpus), **said}
 
 
 def _child(parent: etree._Element, tag: str) -> etree._Element:

@@ -26,6 +26,8 @@ from nova_rt.virt.cgroup import budget
 LOG = logging.getLogger(__name__)
 
 FOLDER = pathlib.Path('/run/nova-rt/loans')
+# What is noted for longer is from before another boot.
+LONGEST_S = 24 * 3600.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ class Loan:
     @property
     def has_ended(self) -> bool:
         """Whether it is time to give it back."""
-        return time.monotonic() >= self.until_s
+        now_s = time.monotonic()
+        return now_s >= self.until_s or self.until_s > now_s + LONGEST_S
 
     @property
     def cooling_s(self) -> float:
@@ -59,7 +62,7 @@ class Loan:
         """
         if self.returned_s is None:
             return 0.0
-        return max(0.0, self.returned_s + self.whole.period_us / 1e6 - time.monotonic())
+        return cooling_s(self.returned_s, self.whole.period_us)
 
     @property
     def lent(self) -> tuple[int, ...]:
@@ -72,24 +75,37 @@ class Loans:
     """The loans of this machine, a file for each.
 
     :param folder: on a file system that a boot empties; :data:`FOLDER` by default
+    :param count: of the host's pCPUs, to skip what was noted for another; None for any
     """
 
-    def __init__(self, folder: pathlib.Path | None = None) -> None:
+    def __init__(self, folder: pathlib.Path | None = None, count: int | None = None) -> None:
+        self._count = count
         self._folder = FOLDER if folder is None else folder
+
+    @property
+    def folder(self) -> pathlib.Path:
+        """Where they are written down."""
+        return self._folder
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
         """Keep other processes from lending and calling in meanwhile.
 
-        Where nothing was lent since the machine has booted, there is nothing to keep them
-        from.
+        The first turn since the machine has booted makes the folder, so that nobody lends
+        beside it. Where that is not possible, nothing can be lent, either.
         """
+        with contextlib.suppress(OSError):
+            self.make_folder()
         if not self._folder.is_dir():
             yield
             return
-        with open(self._folder / '.turn', 'w') as turn:
-            fcntl.flock(turn, fcntl.LOCK_EX)
+        # The folder itself, as nothing might be written to a full one.
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
             yield
+        finally:
+            os.close(folder)
 
     def make_folder(self) -> None:
         """Have a place to write to.
@@ -123,7 +139,7 @@ class Loans:
 
     def forget(self, group: str) -> None:
         """Forget a loan that has been given back; without one, do nothing."""
-        self._path(group).unlink(missing_ok=True)
+        forget(self._path(group))
 
     def _path(self, group: str) -> pathlib.Path:
         return self._folder / parse.quote(group, safe='')
@@ -132,8 +148,8 @@ class Loans:
         try:
             told = json.loads(path.read_text())
             returned_s = told['returned_s']
-            return Loan(told['group'], _budget(told['own']), _budget(told['whole']),
-                        float(told['until_s']),
+            own, whole = budgets_in(told, ('own', 'whole'), self._count)
+            return Loan(told['group'], own, whole, float(told['until_s']),
                         None if returned_s is None else float(returned_s))
         except FileNotFoundError:
             return None
@@ -143,7 +159,37 @@ class Loans:
             return None
 
 
-def _budget(told: dict[str, object]) -> budget.Budget:
+def cooling_s(since_s: float, period_us: int) -> float:
+    """Return what is left of a period; nothing of what another boot was to see."""
+    now_s = time.monotonic()
+    if since_s > now_s:
+        return 0.0
+    return max(0.0, since_s + period_us / 1e6 - now_s)
+
+
+def forget(path: pathlib.Path) -> None:
+    """Remove a note, if that is possible: what it says is held against the kernel."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as exc:
+        LOG.warning('%s is over, but cannot be removed: %s', path, exc)
+
+
+def budgets_in(told: dict[str, dict[str, object]], names: tuple[str, str],
+               count: int | None) -> tuple[budget.Budget, budget.Budget]:
+    """Return two budgets of one group that were written down.
+
+    :param count: of pCPUs, None for any
+    :raises TypeError, ValueError, LookupError: if they are none, or do not fit
+    """
+    one, other = (_budget_in(told[name]) for name in names)
+    if (one.period_us != other.period_us or len(one.runtimes_us) != len(other.runtimes_us)
+            or count not in (None, len(one.runtimes_us))):
+        raise ValueError('they do not fit each other, or the host')
+    return one, other
+
+
+def _budget_in(told: dict[str, object]) -> budget.Budget:
     """Return a budget that was written down.
 
     :raises TypeError, LookupError: if it is none

@@ -13,6 +13,7 @@ from nova_rt import bandwidth
 from nova_rt import shares
 from nova_rt import wording
 from nova_rt.virt import container_groups
+from nova_rt.virt import container_host
 from nova_rt.virt import cpus
 from nova_rt.virt import host
 from nova_rt.virt import kinds
@@ -48,7 +49,7 @@ def from_options(conf: cfg.ConfigOpts,
     if not conf.rt.hcbs_scheduler_available:
         LOG.info('Reservations are turned off by '
                  '[rt] hcbs_scheduler_available.')
-        return host.ReservationHost(None, shares.HostShares.empty((0,) * count))
+        return container_host.ContainerHost(None, shares.HostShares.empty((0,) * count))
     usable = _usable_pcpus(conf.rt.cpu_set, cpus.online())
     if kinds.of(conf) is kinds.Kind.MACHINE:
         return _for_machines(conf, usable, count, connect)
@@ -57,7 +58,7 @@ def from_options(conf: cfg.ConfigOpts,
     LOG.info('Dialect %s, up to %s of each of the pCPUs %s; %s.',
              dialect.name, bandwidth.percent(capacity), sorted(usable),
              dialect.guarantee)
-    return host.ReservationHost(dialect, shares.HostShares.empty(
+    return container_host.ContainerHost(dialect, shares.HostShares.empty(
         [capacity if pcpu in usable else 0 for pcpu in range(dialect.count)],
         dialect.occupancy), cpusets=tree.CgroupTree.find(controller='cpuset'))
 

@@ -31,8 +31,13 @@ PAPER = HERE / 'paper_task.py'
 UNTRUSTED = HERE / 'untrusted_task.py'
 MACHINES = HERE / 'machines_task.py'
 MOVES = HERE / 'moves_task.py'
+GIVING_WAY = HERE / 'giving_way_task.py'
+SAMPLES = HERE / 'samples.py'
 # What a task finds beside it: C programs of stack/image, and a unit.
 PROGRAMS = ('attempts',)
+# Misses deadlines in a container, with the library that tells of them.
+JOBS = HERE.parents[1] / 'jobs'
+LIBRARY = ('job', 'file', 'port')
 TURNS = HERE.parents[1] / 'etc/systemd/nova-rt-turns.service'
 
 
@@ -49,7 +54,7 @@ class Alone(Machine):
     def write_share(self, folder: Path) -> None:
         """See base class; the task instead of a configuration."""
         share.write_programs(self.site, folder)
-        for beside in (BARE, TURNS):
+        for beside in (BARE, SAMPLES, TURNS):
             shutil.copy(beside, folder)
         (folder / 'task').write_text(self._task.read_text())
         (folder / 'task').chmod(0o755)
@@ -57,6 +62,10 @@ class Alone(Machine):
         build.build_machine(folder, self.site.processes.run)
         for program in PROGRAMS:
             build.compile_program(program, folder / program, self.site.processes.run)
+        self.site.processes.run('gcc-late', (
+            'gcc', '-O2', '-Wall', '-D_GNU_SOURCE', '-pthread', '-static', f'-I{JOBS}', '-o',
+            str(folder / 'late'), str(JOBS / 'tests' / 'late.c'),
+            *(str(JOBS / f'{part}.c') for part in LIBRARY)))
 
     def command(self) -> Sequence[str]:
         """See base class; what switches itself off stays so."""
@@ -119,6 +128,16 @@ def moves(path: Path) -> Mapping[str, Any]:
     :raises StackError: if the node ends without a result.
     """
     result: Mapping[str, Any] = json.loads(_result(path, MOVES, InVirtualTime))
+    return result
+
+
+def giving_way(path: Path) -> Mapping[str, Any]:
+    """Return what containers had and used while one gave way to another that missed.
+
+    :param path: a run directory, empty again afterwards but for the logs.
+    :raises StackError: if the node ends without a result.
+    """
+    result: Mapping[str, Any] = json.loads(_result(path, GIVING_WAY, InVirtualTime))
     return result
 
 

@@ -7,6 +7,7 @@ the reservation. It is copied into the folder of the node, beside the task that 
 """
 
 from collections.abc import Callable
+from collections.abc import Mapping
 import pathlib
 import subprocess
 
@@ -14,13 +15,16 @@ import libvirt
 from oslo_config import cfg
 
 from nova_rt import conf
+from nova_rt import elastic
 from nova_rt import fitting
 from nova_rt import ledger
 from nova_rt import reservation
+from nova_rt.virt import containers
 from nova_rt.virt import domain_xml
 from nova_rt.virt import this_host
 from nova_rt.virt.rt_init import program
 
+_NO_TERMS = elastic.Terms()
 IMAGE = '/srv/node/busybox-hog.raw'
 _DOMAIN = """\
 <domain type='lxc'>
@@ -56,14 +60,15 @@ class Bare:
 
     def start(self, wanted: reservation.Reservation, policy: reservation.InitPolicy | None = None,
               more: str = '', change: Callable[[pathlib.Path], None] | None = None,
-              ) -> pathlib.Path:
+              terms: elastic.Terms = _NO_TERMS) -> pathlib.Path:
         """Start a container with a reservation, and return where its root is.
 
         :param policy: that its init is started under
         :param more: elements for the domain
         :param change: changes the container's root before it starts
+        :param terms: what it says beside its reservation
         """
-        holding = ledger.Holding(wanted, fitting.place(self._shares, wanted))
+        holding = ledger.Holding(wanted, fitting.place(self._shares, wanted), terms)
         self._shares = self._shares.add(wanted, holding.pcpus)
         number = len(self._domains)
         root = pathlib.Path(f'/var/lib/nova/root-{number}')
@@ -84,6 +89,11 @@ class Bare:
         if priority is not None:
             self.kernel.permit(domain.ID(), priority)
         return root
+
+    def running(self) -> Mapping[str, containers.Container]:
+        """Return the containers that run, by what libvirt calls them."""
+        return {domain.name(): containers.Container(domain.ID(), holding)
+                for domain, holding in zip(self._domains, self.holdings, strict=True)}
 
     def move(self, holding: ledger.Holding) -> None:
         """Take a vCPU of the container that was started last to another pCPU."""

@@ -2,22 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The containers of the paper while one of them is moved between pCPUs, as JSON.
 
-``bare.py`` and ``look.py``, which lie beside this program in the node's folder, start
-them and say what they used. A vCPU of the third goes to another pCPU and back at moments
-that have nothing to do with its period. The last line printed begins with RESULT.
+``bare.py``, ``look.py`` and ``samples.py``, which lie beside this program in the node's
+folder, start them and say what they used. A vCPU of the third goes to another pCPU and back
+at moments that have nothing to do with its period. The last line printed begins with RESULT.
 """
 
-from collections.abc import Mapping
 import json
-import threading
 import time
 
 from bare import Bare  # type: ignore[import-not-found]  # beside it on the node
 import look  # type: ignore[import-not-found]  # beside it on the node
+from samples import Samples  # type: ignore[import-not-found]  # beside it on the node
 
 from nova_rt import ledger
 from nova_rt import reservation
-from nova_rt.virt.cgroup import dialect
 
 PERIOD_US = 20_000
 # Percent of each vCPU, and vCPUs: figure 5 of the OpenStack paper.
@@ -25,39 +23,8 @@ ASKED = ((50, 2), (30, 1), (40, 3))
 MOVES = 20
 SETTLED = 2.0  # seconds until every hog runs
 STILL = 1.0  # seconds without moves, before and after
-PAUSE = 0.002  # seconds between two samples
 # Seconds between two moves: no multiple of the period, nor of half of it.
 APART = 0.0837
-
-
-class Samples:
-    """What containers used, again and again.
-
-    :param spoken: the kernel's dialect
-    :param groups: the containers' groups, by name
-    :ivar taken: by name, when it was looked and when that ended, and the time used on all
-        pCPUs by some moment between, in µs
-    """
-
-    def __init__(self, spoken: dialect.Dialect, groups: Mapping[str, str]) -> None:
-        self._spoken = spoken
-        self._groups = groups
-        self.taken: dict[str, list[tuple[float, float, int]]] = {name: [] for name in groups}
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._take)
-        self._thread.start()
-
-    def _take(self) -> None:
-        while not self._over.wait(PAUSE):
-            for name, group in self._groups.items():
-                began = time.monotonic_ns() / 1_000
-                _, used = look.used(self._spoken, group)
-                self.taken[name].append((began, time.monotonic_ns() / 1_000, sum(used)))
-
-    def end(self) -> None:
-        """Take no more."""
-        self._over.set()
-        self._thread.join()
 
 
 def main() -> None:
@@ -69,7 +36,7 @@ def main() -> None:
     time.sleep(SETTLED)
     spoken, groups = look.groups()
     look.above_all(spoken.tree)
-    samples = Samples(spoken, groups)
+    samples = Samples(lambda group: (sum(look.used(spoken, group)[1]),), groups)
     time.sleep(STILL)
     moved = [go_back_and_forth(node, first, number) for number in range(MOVES)]
     time.sleep(STILL)

@@ -7,7 +7,7 @@ import pytest
 from nova_rt import reservation
 from nova_rt import spelling
 
-RUNTIME, PERIOD, POLICY, PRIORITY, CRITICALITY = spelling.EXTRA_SPECS
+RUNTIME, PERIOD, POLICY, PRIORITY, CRITICALITY, MINIMUM = spelling.EXTRA_SPECS
 
 
 @pytest.mark.parametrize(('name', 'meant'), [
@@ -20,6 +20,8 @@ RUNTIME, PERIOD, POLICY, PRIORITY, CRITICALITY = spelling.EXTRA_SPECS
     ('runtime_us', 'cpu.rt_runtime_us'),
     ('rt_period', 'cpu.rt_period_us'),
     ('cpu.rt_criticalty', 'cpu.rt_criticality'),
+    ('rt_min_runtime_us', 'cpu.rt_min_runtime_us'),
+    ('cpu.min_runtime_us', 'cpu.rt_min_runtime_us'),
     ('cpu.criticality', 'cpu.rt_criticality'),
     ('criticality', 'cpu.rt_criticality')])
 def test_mistyped_hint_is_refused_with_the_right_name(name, meant):
@@ -37,7 +39,8 @@ def test_hint_that_only_a_flavor_can_give_is_refused(name):
 @pytest.mark.parametrize(('name', 'meant'), [
     ('cpu.rt_runtime_us', RUNTIME), ('hw:cpu_rt_period_us', PERIOD),
     ('hw:cpu.rt_polcy', POLICY), ('hw:cpu.rt-priority', PRIORITY),
-    ('HW:cpu.rt_runtime_us', RUNTIME), ('hw:rt_criticality', CRITICALITY)])
+    ('HW:cpu.rt_runtime_us', RUNTIME), ('hw:rt_criticality', CRITICALITY),
+    ('hw:cpu.rt_min_runtime', MINIMUM), ('hw:rt_min_runtime_us', MINIMUM)])
 def test_mistyped_extra_spec_is_refused_with_the_right_name(name, meant):
     with pytest.raises(reservation.InvalidReservationError,
                        match=f'did you mean {meant}'):

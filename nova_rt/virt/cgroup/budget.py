@@ -27,6 +27,12 @@ class Budget:
         return tuple(bandwidth.to_bandwidth(runtime_us, self.period_us)
                      for runtime_us in self.runtimes_us)
 
+    @property
+    def pcpus(self) -> frozenset[int]:
+        """Those on which it has any runtime."""
+        return frozenset(
+            pcpu for pcpu, runtime_us in enumerate(self.runtimes_us) if runtime_us)
+
 
 def on_chosen(wanted: reservation.Reservation, pcpus: Iterable[int],
               count: int) -> Budget:
@@ -53,6 +59,18 @@ def extended(own: Budget, extra: Sequence[int]) -> Budget:
         bandwidth.longest_runtime(has + more, own.period_us) if more > 0 else runtime_us
         for runtime_us, has, more in zip(
             own.runtimes_us, own.bandwidths, extra, strict=True)))
+
+
+def lowered(has: Budget, less: Sequence[int], least: Budget) -> Budget:
+    """Return a budget with less bandwidth, but no less than another of its period.
+
+    :param less: by pCPU, in fixed point
+    """
+    return Budget(has.period_us, tuple(
+        max(least_us, bandwidth.longest_runtime(max(0, from_ - by), has.period_us))
+        if runtime_us and by > 0 else runtime_us
+        for runtime_us, from_, by, least_us in zip(
+            has.runtimes_us, has.bandwidths, less, least.runtimes_us, strict=True)))
 
 
 def together(one: Budget, other: Budget) -> Budget:

@@ -58,6 +58,17 @@ class Hierarchy:
                 self._lower_ancestors(group)
                 raise
 
+    def insist(self, group: str, wanted: budget.Budget) -> None:
+        """Apply a budget, and once more where the kernel counts what has just ended.
+
+        :raises CgroupError: as :meth:`apply` does
+        """
+        try:
+            self.apply(group, wanted)
+        except errors.KernelRefusalError:
+            time.sleep(_TAKE_BACK_PAUSE_S)
+            self.apply(group, wanted)
+
     def _restore(self, group: str, before: budget.Budget) -> None:
         """Give a running container back what it had.
 

@@ -104,6 +104,10 @@ def test_the_example_contradicts_itself_nowhere():
       'cpu.rt_criticality: A'}, {},
      ['df.yaml:57: VDU VDU_RT: cpu.rt_criticality is for servers, and no manifest can say it: '
       'leave it out.']),
+    ({"cpu.rt_period_us: '100000'": "cpu.rt_period_us: '100000'\n                "
+      "cpu.rt_min_runtime_us: '10000'"}, {},
+     ['df.yaml:57: VDU VDU_RT: cpu.rt_min_runtime_us is for servers, and no manifest can say it: '
+      'leave it out.']),
 ])
 def test_each_contradiction_is_one_sentence_that_names_file_and_object(vnfd, manifest, said):
     assert reports(edited(VNFD, **vnfd), edited(MANIFEST, **manifest)) == said

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import pytest
 
 from nova_rt import criticality
+from nova_rt import elastic
 from nova_rt import reservation
 from tacker_rt import problems
 from tacker_rt import reader
@@ -16,6 +17,7 @@ from tacker_rt import values
 
 RUNTIME, PERIOD = reservation.HINTS
 CRITICALITY = criticality.NAME
+LEAST = elastic.NAME
 TIMES = {RUNTIME: 60000, PERIOD: 100000}
 AS_TEXT = {name: str(value) for name, value in TIMES.items()}
 EXTRA_SPECS = {f'hw:{name}': value for name, value in AS_TEXT.items()}
@@ -268,6 +270,25 @@ def test_what_is_no_criticality_is_refused_where_it_stands(value):
 def test_a_criticality_of_nothing_is_refused():
     assert f'{CRITICALITY} is given, but {RUNTIME} is not' in refused(
         legacy({CRITICALITY: 'A'}))[1]
+
+
+def test_a_least_runtime_is_found_beside_the_times():
+    for make in (legacy, requirements):
+        assert reader.read_valid(make({**AS_TEXT, LEAST: '2000'})).hints == {**TIMES, LEAST: 2000}
+    vdu = legacy({**TIMES, LEAST: {'get_input': 'least'}})
+    assert reader.read_valid(vdu).hints[LEAST] == values.Input('least')
+
+
+@pytest.mark.parametrize(('value', 'told'), [
+    (1, 'below 2 µs'), ('x', 'give a whole number'), (4_000_000, 'but the runtime is')])
+def test_what_is_no_least_runtime_is_refused_where_it_stands(value, told):
+    path, sentence = refused(legacy({**TIMES, LEAST: value}))
+    assert path.endswith(f"cpu_allocation.'{LEAST}'")
+    assert told in sentence
+
+
+def test_a_least_runtime_of_nothing_is_refused():
+    assert f'{LEAST} is given, but {RUNTIME} is not' in refused(legacy({LEAST: 2000}))[1]
 
 
 def test_a_mistyped_criticality_is_told_the_right_name():

@@ -131,6 +131,7 @@ def test_the_reactor_hears_each_start_and_says_what_its_user_can_do(linux, files
     reacts = reactor.Reactor(
         web.host.reservations, lambda: seen_from_here(files),
         loan_policy.LoanPolicy(threshold.Threshold(3, 60.0), 1, 600.0),
+        lambda *sentence: told.append(sentence),
         lambda *sentence: told.append(sentence), 0.0, ears.to_machine)
     web.host.on_start(reacts.look_again)
     reacts.start()

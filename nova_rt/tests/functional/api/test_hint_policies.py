@@ -10,6 +10,7 @@ from nova.tests import fixtures as nova_fixtures
 import yaml
 
 from nova_rt import criticality
+from nova_rt import elastic
 from nova_rt import policies
 from nova_rt.testing import cases
 from nova_rt.testing.cases import PERIOD
@@ -72,6 +73,13 @@ class OnlyLower(HintPolicyTestCase):
             'The flavor reserves 50% of a CPU for each vCPU, the hints ask for 50%, and your '
             'roles do not allow rt:servers:hint_beyond_flavor: choose a flavor that reserves '
             'more.')
+
+    def test_up_to_the_least_runtime_of_the_flavor(self):
+        flavor = cases.make_flavor({**RESERVED, elastic.EXTRA_SPEC: '50000'})
+        self.assert_accepted(self.create({elastic.NAME: 50_000}, flavor))
+        assert self.forbidden(self.create({elastic.NAME: 50_001}, flavor)) == (
+            "The flavor's least runtime is 50000 µs, the hint asks for 50001 µs, and your "
+            'roles do not allow rt:servers:hint_beyond_flavor: choose a flavor with more.')
 
     def test_a_flavor_without_a_reservation_has_none(self):
         for specs in ({}, {PERIOD: '200000'}):

@@ -7,7 +7,7 @@ import pytest
 
 from nova_rt.api import extra_specs
 
-RUNTIME, PERIOD, POLICY, PRIORITY, CRITICALITY = (
+RUNTIME, PERIOD, POLICY, PRIORITY, CRITICALITY, LEAST = (
     each.name for each in extra_specs.register())
 
 
@@ -20,7 +20,8 @@ def test_nova_finds_the_validators_by_their_entry_point():
 @pytest.mark.parametrize(('name', 'value'), [
     (RUNTIME, '2'), (RUNTIME, '4194304'), (PERIOD, '100'),
     (PERIOD, '4194304'), (POLICY, 'fifo'), (POLICY, 'rr'), (PRIORITY, '1'),
-    (PRIORITY, '99'), (CRITICALITY, 'A'), (CRITICALITY, 'B'), (CRITICALITY, 'C')])
+    (PRIORITY, '99'), (CRITICALITY, 'A'), (CRITICALITY, 'B'), (CRITICALITY, 'C'),
+    (LEAST, '2'), (LEAST, '4194304')])
 def test_value_within_its_limits_is_valid(name, value):
     validators.validate(name, value)
 
@@ -36,6 +37,9 @@ def test_value_within_its_limits_is_valid(name, value):
     (CRITICALITY, 'D', 'give one of A, B, C'),
     (CRITICALITY, 'c', 'give one of A, B, C'),
     (CRITICALITY, '', 'give one of A, B, C'),
+    (LEAST, '1', 'below 2 µs'),
+    (LEAST, '4194305', 'longest period'),
+    (LEAST, 'x', 'whole number'),
     # What int() reads and Nova's own validator would pass.
     (RUNTIME, '1_000', 'whole number'),
     (RUNTIME, ' 5000', 'whole number'),

@@ -31,13 +31,18 @@ class Host:
 
     dialect = 'hcbs-multi'
 
-    def __init__(self, occupancy=shares.Occupancy.CHOSEN, got=GOT):
+    def __init__(self, occupancy=shares.Occupancy.CHOSEN, got=GOT, given_up=None):
         self.empty = shares.HostShares.empty((CAP, CAP, CAP, 0), occupancy)
         self._got = got
+        self._given_up = given_up or {}
 
     def usages(self, running):
         assert running == dict.fromkeys(running, (7, SERVER.holding))
         return self._got
+
+    def given_up(self, running):
+        assert running == dict.fromkeys(running, 7)
+        return self._given_up
 
 
 class Running:
@@ -77,6 +82,8 @@ def test_everything_that_is_known_is_told_in_base_units(told):
         ('nova_rt_server_reserved_ratio', UUID, '2'): SHARE,
         ('nova_rt_server_enforced_ratio', UUID, '0'): SHARE,
         ('nova_rt_server_enforced_ratio', UUID, '2'): 0,
+        ('nova_rt_server_given_up_ratio', UUID, '0'): 0,
+        ('nova_rt_server_given_up_ratio', UUID, '2'): 0,
         ('nova_rt_server_used_seconds_total', UUID, '0'): 1.5,
         ('nova_rt_server_used_seconds_total', UUID, '2'): 0.00001,
         ('nova_rt_server_waiting_seconds_total', UUID, '0'): 0.25,
@@ -103,6 +110,11 @@ def test_a_server_that_the_kernel_does_not_know_has_nothing_enforced(told):
     assert ('nova_rt_server_used_seconds_total', UUID, '0') not in found
 
 
+def test_what_a_server_has_given_up_is_told_by_pcpu(told):
+    found = told(Host(given_up={UUID: (0, 0, ENFORCED, 0)}), Running(SERVER))
+    assert [found['nova_rt_server_given_up_ratio', UUID, pcpu] for pcpu in '02'] == [0, SHARE]
+
+
 def test_without_libvirt_the_host_is_told_and_nothing_counts_as_free(told, caplog):
     found = told(Host(got={}), Running(problem=containers.UnreachableError('It is away.')))
     assert found['nova_rt_up',] == 0
@@ -112,6 +124,6 @@ def test_without_libvirt_the_host_is_told_and_nothing_counts_as_free(told, caplo
 
 
 def test_there_are_as_many_series_as_the_documentation_says(told):
-    """For a host 2 and 2 for each pCPU, for a server 2 and up to 6 for each vCPU."""
+    """For a host 2 and 2 for each pCPU, for a server 2 and up to 7 for each vCPU."""
     found = told(Host(got={UUID: dict.fromkeys((0, 2), GOT[UUID][0])}), Running(SERVER))
-    assert len(found) == 2 + 2 * 3 + 2 + 6 * 2
+    assert len(found) == 2 + 2 * 3 + 2 + 7 * 2

@@ -52,11 +52,12 @@ class Machine:
 
 class Node:
     def __init__(self, folder):
-        self.told, self.runs = [], {}
+        self.told, self.shrunk, self.runs = [], [], {}
         host = machine_host.MachineHost.__new__(machine_host.MachineHost)
         self.reactor = reactor.Reactor(
             host, lambda: dict(self.runs), POLICY,
-            lambda *sentence: self.told.append(sentence), 0.0, ears.to_machine)
+            lambda *sentence: self.told.append(sentence),
+            lambda *sentence: self.shrunk.append(sentence), 0.0, ears.to_machine)
 
     def run(self, machine):
         self.runs[WEB] = machine.domain
@@ -97,6 +98,7 @@ def test_a_machine_that_misses_is_lent_nothing_and_its_user_told_why(node, machi
     web.accept().send(examples.missed(1))
     eventually(lambda: node.told)
     assert node.told == [(WEB, SAID)]
+    assert not node.shrunk
 
 
 def test_each_start_of_it_is_heard(node, machine):

@@ -12,6 +12,7 @@ import pytest
 
 from nova_rt import ledger
 from nova_rt import reservation
+from nova_rt.virt import container_host
 from nova_rt.virt import domain_xml
 from nova_rt.virt import domains
 from nova_rt.virt import host
@@ -41,7 +42,7 @@ def connection():
 
 @pytest.fixture
 def kernel():
-    return mock.Mock(spec=host.ReservationHost)
+    return mock.Mock(spec=container_host.ContainerHost)
 
 
 @pytest.fixture

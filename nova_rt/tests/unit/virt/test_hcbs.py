@@ -10,7 +10,7 @@ from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.testing import fake_hcbs
-from nova_rt.virt import host
+from nova_rt.virt import container_host
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import dialect
@@ -22,7 +22,7 @@ from nova_rt.virt.cgroup import survey
 
 def host_with(kernel):
     detected = detect.detect(kernel, kernel.count)
-    return host.ReservationHost(detected, shares.HostShares.empty(
+    return container_host.ContainerHost(detected, shares.HostShares.empty(
         [detected.admitted()] * kernel.count, detected.occupancy))
 
 

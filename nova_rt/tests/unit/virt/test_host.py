@@ -11,6 +11,7 @@ from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.testing import fake_kernel
 from nova_rt.testing import fake_proc
+from nova_rt.virt import container_host
 from nova_rt.virt import cpus
 from nova_rt.virt import host
 from nova_rt.virt import this_host
@@ -28,7 +29,7 @@ def holding(runtime_us, *pcpus):
 
 def host_with(kernel):
     detected = detect.detect(kernel, kernel.count)
-    return host.ReservationHost(detected, shares.HostShares.empty(
+    return container_host.ContainerHost(detected, shares.HostShares.empty(
         [detected.admitted()] * kernel.count, detected.occupancy))
 
 

@@ -2,14 +2,10 @@
 """Loans on the stand-in for the kernel, which admits and refuses as the real one does."""
 
 import errno
-import pathlib
-import tempfile
+import shutil
 import threading
 import time
 
-import hypothesis
-from hypothesis import stateful
-from hypothesis import strategies as st
 import pytest
 
 from nova_rt import bandwidth
@@ -18,7 +14,7 @@ from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.testing import fake_hcbs
 from nova_rt.testing import fake_kernel
-from nova_rt.virt import confinement
+from nova_rt.virt import container_host
 from nova_rt.virt import host
 from nova_rt.virt import loans
 from nova_rt.virt.cgroup import detect
@@ -68,7 +64,7 @@ def open_host(kernel, book):
     """Return this host as a service that starts now would have it."""
     def opened():
         found = detect.detect(kernel, kernel.count)
-        return host.ReservationHost(found, shares.HostShares.empty(
+        return container_host.ContainerHost(found, shares.HostShares.empty(
             [CAP] * kernel.count, found.occupancy), book=book)
     return opened
 
@@ -213,11 +209,31 @@ def test_a_loan_that_cannot_be_called_in_keeps_nobody_from_room_that_there_is(
 def test_what_was_lent_is_given_to_another_after_a_period_of_the_borrower(kernel, machine):
     run(kernel, machine, 7, holding(30, 0))
     machine.lend(7, ALL, soon())
-    machine.give_back(7)
     began = time.monotonic()
-    assert machine.lend(7, ALL, soon()) == {}
+    machine.give_back(7)
     run(kernel, machine, 8, holding(60, 0))
-    assert time.monotonic() - began >= 0.9 * PERIOD_US / 1e6
+    assert time.monotonic() - began >= PERIOD_US / 1e6
+
+
+def test_one_that_is_lent_again_soon_waits_until_it_cannot_use_what_it_had(kernel, machine):
+    run(kernel, machine, 7, holding(30, 0))
+    run(kernel, machine, 8, holding(10, 0))
+    machine.lend(7, percent(40), soon())
+    began = time.monotonic()
+    machine.give_back(7)
+    assert in_percent(machine.lend(7, percent(20), soon()).values()) == [20]
+    assert time.monotonic() - began >= PERIOD_US / 1e6
+    assert in_percent(machine.lend(8, ALL, soon()).values()) == [30]
+
+
+def test_what_one_with_a_long_period_may_still_use_is_lent_to_nobody(kernel, machine):
+    run(kernel, machine, 7, ledger.Holding(
+        reservation.Reservation(1_200_000, 4_000_000, 1), (0,)))
+    run(kernel, machine, 8, holding(10, 0))
+    machine.lend(7, percent(40), soon())
+    machine.give_back(7)
+    assert machine.lend(7, percent(20), soon()) == {}
+    assert in_percent(machine.lend(8, ALL, soon()).values()) == [10]
 
 
 def test_a_process_that_lends_waits_for_another_that_calls_in(kernel, machine, book):
@@ -226,12 +242,31 @@ def test_a_process_that_lends_waits_for_another_that_calls_in(kernel, machine, b
     lent = []
     lender = threading.Thread(target=lambda: lent.append(machine.lend(7, ALL, soon())))
     # Another one has a book of its own of the same folder.
-    with loans.Loans(book._folder).turn():
+    with loans.Loans(book.folder).turn():
         lender.start()
         lender.join(0.2)
         assert not lent
     lender.join()
     assert lent
+
+
+def test_the_first_loan_since_boot_waits_for_another_process_too(kernel, machine, book):
+    run(kernel, machine, 7, holding(30, 0))
+    shutil.rmtree(book.folder)
+    lent = []
+    lender = threading.Thread(target=lambda: lent.append(machine.lend(7, ALL, soon())))
+    with loans.Loans(book.folder).turn():
+        lender.start()
+        lender.join(0.2)
+        assert not lent
+    lender.join()
+    assert lent
+
+
+def test_where_no_folder_can_be_made_a_turn_is_nobodys(tmp_path):
+    (tmp_path / 'file').touch()
+    with loans.Loans(tmp_path / 'file' / 'loans').turn():
+        pass
 
 
 def test_a_reservation_as_large_as_a_loan_that_was_is_none(kernel, machine, book):
@@ -341,7 +376,7 @@ def test_a_loan_is_no_drift_and_what_is_no_loan_is(kernel, machine, book):
 def test_where_reservations_occupy_every_pcpu_the_fullest_one_decides(book, first):
     kernel = fake_hcbs.FakeMaxKernel(PCPUS)
     found = detect.detect(kernel, kernel.count)
-    machine = host.ReservationHost(found, shares.HostShares.empty(
+    machine = container_host.ContainerHost(found, shares.HostShares.empty(
         [first] + [CAP] * (kernel.count - 1), found.occupancy), book=book)
     run(kernel, machine, 7, holding(30, 0))
     run(kernel, machine, 8, holding(20, 1))
@@ -350,145 +385,6 @@ def test_where_reservations_occupy_every_pcpu_the_fullest_one_decides(book, firs
 
 
 def test_a_host_that_offers_nothing_lends_nothing():
-    nothing = host.ReservationHost(None, shares.HostShares.empty((0,) * PCPUS))
+    nothing = container_host.ContainerHost(None, shares.HostShares.empty((0,) * PCPUS))
     with pytest.raises(host.UnavailableError):
         nothing.lend(7, ALL, soon())
-
-
-class Lending(stateful.RuleBasedStateMachine):
-    """Servers start, end, change, suffer and are helped, and the service dies, in any order.
-
-    The ledger's promise is kept throughout: whoever fits without loans starts.
-    """
-
-    def __init__(self):
-        super().__init__()
-        self.kernel = fake_kernel.FakeKernel(PCPUS, multi=True)
-        self.folder = tempfile.TemporaryDirectory()
-        self.book = loans.Loans(pathlib.Path(self.folder.name, 'loans'))
-        self.held = {}
-        self.pid = 10
-        self.restart()
-
-    @stateful.rule()
-    def restart(self):
-        found = detect.detect(self.kernel, PCPUS)
-        self.machine = host.ReservationHost(
-            found, shares.HostShares.empty([CAP] * PCPUS, found.occupancy), book=self.book)
-        self.machine._confinement = self
-        self.threads_stay = False
-        self.machine.reconcile(self.held.items())
-
-    # What confines threads; a test's own processes have no cpuset.
-
-    def follow(self, *args):
-        """Confine nothing."""
-
-    def move(self, group, *args):
-        """Lend something meanwhile, and fail where threads do not go."""
-        pid = int(group.rpartition('/')[2])
-        self.machine.lend(pid, ALL, time.monotonic() + 60)
-        if self.threads_stay:
-            raise confinement.UnseenError('They stay.')
-
-    def left(self, besides=None):
-        return shares.HostShares.empty([CAP] * PCPUS).add_all(
-            (each.reservation.bandwidth, each.pcpus)
-            for pid, each in self.held.items() if pid != besides).left
-
-    @stateful.rule(percents=st.integers(1, 90), pcpus=st.sets(
-        st.integers(0, PCPUS - 1), min_size=1))
-    def start(self, percents, pcpus):
-        wanted = holding(percents, *sorted(pcpus))
-        if all(self.left()[pcpu] >= wanted.reservation.bandwidth for pcpu in pcpus):
-            self.pid += 1
-            run(self.kernel, self.machine, self.pid, wanted)
-            self.held[self.pid] = wanted
-
-    @stateful.precondition(lambda self: self.held)
-    @stateful.rule(data=st.data())
-    def end(self, data):
-        pid = data.draw(st.sampled_from(sorted(self.held)))
-        del self.held[pid]
-        self.kernel.stop(pid)
-        self.machine.take_back_all()
-
-    @stateful.precondition(lambda self: self.held)
-    @stateful.rule(data=st.data(), percents=st.integers(1, 90))
-    def change(self, data, percents):
-        pid = data.draw(st.sampled_from(sorted(self.held)))
-        wanted = holding(percents, *self.held[pid].pcpus)
-        if all(self.left(pid)[pcpu] >= wanted.reservation.bandwidth for pcpu in wanted.pcpus):
-            self.machine.apply(pid, wanted)
-            self.held[pid] = wanted
-
-    @stateful.precondition(lambda self: self.held)
-    @stateful.rule(data=st.data(), pcpu=st.integers(0, PCPUS - 1), fails=st.booleans())
-    def move_vcpu(self, data, pcpu, fails):
-        pid = data.draw(st.sampled_from(sorted(self.held)))
-        before = self.held[pid]
-        if pcpu in before.pcpus or self.left()[pcpu] < before.reservation.bandwidth:
-            return
-        after = before.moved(before.pcpus[0], pcpu)
-        self.threads_stay = fails
-        try:
-            self.machine.move(pid, after)
-            self.held[pid] = after
-        except confinement.UnseenError:
-            self.threads_stay = False
-            self.machine.move(pid, before)
-        self.threads_stay = False
-
-    @stateful.precondition(lambda self: self.held)
-    @stateful.rule(data=st.data(), most=st.integers(0, ALL), ended=st.booleans(),
-                   fails=st.booleans())
-    def lend(self, data, most, ended, fails):
-        pid = data.draw(st.sampled_from(sorted(self.held)))
-        self.kernel.refuse_containers = errno.EINVAL if fails else None
-        try:
-            self.machine.lend(pid, most, time.monotonic() + (0 if ended else 60))
-        except errors.KernelRefusalError:
-            assert fails
-        finally:
-            self.kernel.refuse_containers = None
-
-    @stateful.precondition(lambda self: self.held)
-    @stateful.rule(data=st.data())
-    def give_back(self, data):
-        pid = data.draw(st.sampled_from(sorted(self.held)))
-        self.machine.give_back(pid)
-        assert not [loan for loan in out(self.book) if loan.group == f'machine/{pid}']
-
-    @stateful.invariant()
-    def nobody_has_less_than_they_hold_and_no_pcpu_more_than_its_cap(self):
-        total = [0] * PCPUS
-        for pid, each in self.held.items():
-            found = self.kernel.bandwidths(f'machine/{pid}')
-            total = [t + f for t, f in zip(total, found, strict=True)]
-            for pcpu, bandwidths in enumerate(found):
-                assert bandwidths >= (
-                    each.reservation.bandwidth if pcpu in each.pcpus else 0)
-                assert pcpu in each.pcpus or not bandwidths
-        assert all(each <= CAP for each in total)
-
-    @stateful.invariant()
-    def every_loan_is_written_down(self):
-        for pid, each in self.held.items():
-            if self.kernel.bandwidths(f'machine/{pid}') != [
-                    each.reservation.bandwidth if pcpu in each.pcpus else 0
-                    for pcpu in range(PCPUS)]:
-                assert f'machine/{pid}' in {loan.group for loan in out(self.book)}
-
-    def teardown(self):
-        for pid, each in self.held.items():
-            self.machine.apply(pid, each)
-        for pid, each in self.held.items():
-            assert self.kernel.bandwidths(f'machine/{pid}') == [
-                each.reservation.bandwidth if pcpu in each.pcpus else 0
-                for pcpu in range(PCPUS)]
-        self.folder.cleanup()
-
-
-Lending.TestCase.settings = hypothesis.settings(
-    max_examples=100, stateful_step_count=25, deadline=None)
-TestLending = Lending.TestCase

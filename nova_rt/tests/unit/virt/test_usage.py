@@ -9,7 +9,7 @@ from nova_rt import reservation
 from nova_rt import shares
 from nova_rt import usage
 from nova_rt.testing import fake_scheduler
-from nova_rt.virt import host
+from nova_rt.virt import container_host
 from nova_rt.virt import machine_host
 from nova_rt.virt.cgroup import dialect
 from nova_rt.virt.cgroup import tree
@@ -42,7 +42,7 @@ def groups(tmp_path):
 
 def of_containers(groups, spoken):
     found = spoken(tree.CgroupTree(groups.parents[1], 1, groups.parents[2] / 'proc'), 2)
-    return host.ReservationHost(found, shares.HostShares.empty((SHARE, SHARE)))
+    return container_host.ContainerHost(found, shares.HostShares.empty((SHARE, SHARE)))
 
 
 def test_our_kernel_counts_budgets_of_groups(groups):
@@ -72,7 +72,7 @@ def test_a_container_that_has_just_ended_is_left_out(groups):
 
 
 def test_a_host_that_offers_nothing_has_given_nothing():
-    assert host.ReservationHost(None, shares.HostShares.empty((0,))).usages(
+    assert container_host.ContainerHost(None, shares.HostShares.empty((0,))).usages(
         {'web': (7, holding(0))}) == {}
 
 
