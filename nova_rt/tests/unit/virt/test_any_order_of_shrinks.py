@@ -60,7 +60,7 @@ class Kernel(fake_kernel.FakeKernel):
     A container that has less than before may have used what it had, until its period has
     passed: that counts as taken (the zero-lag time).
 
-    :ivar until: by container and pCPU, what it may still use, and until when
+    :ivar until: by container and pCPU, what it had, and until when it may still use that
     :ivar fails_after: how many writes before the next that fails
     :ivar fault: with which it fails
     """
@@ -90,18 +90,16 @@ class Kernel(fake_kernel.FakeKernel):
         for pcpu in range(PCPUS):
             if after[pcpu] < before[pcpu]:
                 period_us = self._groups[changed].period_us
-                # Of several decreases, all count until the last has cooled.
-                used, until = self.until.get((changed, pcpu), (0, 0))
-                self.until[changed, pcpu] = (
-                    max(used if now < until else 0, before[pcpu]), now + period_us / 1e6)
+                self.until.setdefault((changed, pcpu), []).append(
+                    (before[pcpu], now + period_us / 1e6))
             if after[pcpu] > before[pcpu]:
                 assert self.taken(pcpu, now) <= CAP, (changed, pcpu, before, after)
 
     def taken(self, pcpu, now):
         total = 0
         for group in self.children('machine'):
-            used, until = self.until.get((group, pcpu), (0, 0))
-            total += max(self.bandwidths(group)[pcpu], used if now < until else 0)
+            total += max(self.bandwidths(group)[pcpu], *(
+                had for had, until in self.until.get((group, pcpu), ()) if now < until), 0)
         return total
 
     def forget_uses(self):
