@@ -128,8 +128,10 @@ func (w *worker) makeDisk() error {
 			return err
 		}
 	}
-	if err := writeImages(w.path("share/images.tar"), map[string]string{
-		"pause": w.path("pause"), "periodic": w.path("periodic"), "hog": w.path("share/hog")}); err != nil {
+	if err := writeImages(w.path("share/images.tar"), map[string][]string{
+		"pause": {w.path("pause")}, "periodic": {w.path("periodic")}, "hog": {w.path("share/hog")},
+		// As the Dockerfile makes it.
+		"nova-rt-dra": {w.path("share/nova-rt-dra"), w.path("share/nova-rt-gate")}}); err != nil {
 		return err
 	}
 	public, err := os.ReadFile(w.path("key.pub"))

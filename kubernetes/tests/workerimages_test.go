@@ -9,26 +9,31 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 )
 
-// writeImages writes an archive, as "docker save" does, of images of one static program
-// each, by their names.
-func writeImages(file string, programs map[string]string) error {
+// writeImages writes an archive, as "docker save" does, of images of static programs, by
+// their names. The first program is what a container runs.
+func writeImages(file string, images map[string][]string) error {
 	contents := map[string][]byte{}
 	var manifest []map[string]any
-	for name, program := range programs {
-		text, err := os.ReadFile(program)
-		if err != nil {
-			return err
+	for name, programs := range images {
+		files := map[string][]byte{}
+		for _, program := range programs {
+			text, err := os.ReadFile(program)
+			if err != nil {
+				return err
+			}
+			files[filepath.Base(program)] = text
 		}
-		layer, err := archive(map[string][]byte{name: text})
+		layer, err := archive(files)
 		if err != nil {
 			return err
 		}
 		config, err := json.Marshal(map[string]any{
 			"architecture": runtime.GOARCH, "os": "linux",
-			"config": map[string]any{"Entrypoint": []string{"/" + name}},
+			"config": map[string]any{"Entrypoint": []string{"/" + filepath.Base(programs[0])}},
 			"rootfs": map[string]any{"type": "layers",
 				"diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer))}},
 		})

@@ -240,6 +240,13 @@ func TestWorkerWithARealKubeletAndRuntime(t *testing.T) {
 	w.neverWithout()
 	w.wait(func() error { return w.holds(before) })
 
+	w.runDriverInPod()
+	w.same("with the driver in a pod", names, groups, before)
+	runPod(t, hogPod("real-f"), 10_000, 100_000, 1)
+	w.gets(append(groups, w.running("real-f")...), append(percents, 10), append(vcpus, 1))
+	remove(t, "real-f")
+	w.wait(func() error { return w.holds(before) })
+
 	for _, name := range names {
 		remove(t, name)
 	}
