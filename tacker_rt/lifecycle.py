@@ -5,6 +5,10 @@ Tacker 16's Kubernetes driver creates the objects of the kinds that its module
 ``kubernetes_resource`` has, and ignores others: ResourceClaimTemplates among them. What a
 package may add are scripts that tacker-conductor runs before and after an operation
 (``interfaces.Vnflcm`` of SOL001). Ours is one line that calls :func:`main`.
+
+A template is deleted with its VNF only: after a change of package, workloads that Tacker did
+not patch, and earlier revisions of those that it did, still name the old ones. One that no pod
+uses reserves nothing.
 """
 
 from collections.abc import Callable
@@ -33,6 +37,8 @@ _GROUP, _VERSION = claims.API_VERSION.split('/')
 _PLURAL = 'resourceclaimtemplates'
 _NAMESPACE = 'default'
 _CONFLICT, _GONE = 409, 404
+_CREATING = ('instantiate_start', 'change_current_package_start')
+_DELETING = ('instantiate_rollback_end', 'terminate_start')
 
 
 class RefusedError(errors.NovaRTError):
@@ -68,11 +74,11 @@ class Templates:
                     raise
                 self._check_same(body)
 
-    def delete(self, keep: Iterable[str] = ()) -> None:
-        """Delete all that the VNF has, but for some names."""
+    def delete(self) -> None:
+        """Delete all that the VNF has."""
         found: Any = self._api.list_namespaced_custom_object(
             *self._where, label_selector=f'{LABEL}={self._owner}')
-        for name in {workloads.name_of(each) for each in found['items']} - set(keep):
+        for name in map(workloads.name_of, found['items']):
             try:
                 self._api.delete_namespaced_custom_object(*self._where, name)
             except client.ApiException as exc:
@@ -94,34 +100,26 @@ def run(script: Mapping[str, Any]) -> None:
     """Do what there is to do around one operation.
 
     :param script: what Tacker tells a script
-    :raises RefusedError: if the package's descriptor and manifests disagree, or a name is
-        taken
+    :raises RefusedError: if the package's descriptor and manifests disagree, a name is
+        taken, or the operation is none of the script's
     """
     operation, vnf = script['operation'], script['vnf_instance']
+    if operation not in (*_CREATING, *_DELETING):
+        raise RefusedError(
+            f'The script for {claims.KIND}s has nothing to do at {operation}: name it in the '
+            f'VNFD at {", ".join((*_CREATING, *_DELETING))} only.')
     package = Path(script['tmp_csar_dir'])
     given = script['request'].get('additionalParams') or {}
     known = (vnf.get('instantiatedVnfInfo') or {}).get('metadata') or {}
-    act: Callable[[Templates], None]
-    if operation in ('instantiate_start', 'change_current_package_start'):
+    act: Callable[[Templates], None] = Templates.delete
+    if operation in _CREATING:
         _check(package)
         made = _templates(package, given.get(FILES) or ())
         act = lambda templates: templates.create(made)  # noqa: E731
-    elif operation == 'change_current_package_end':
-        act = _keeping(package, given.get(FILES) or ())
-    elif operation == 'change_current_package_rollback_end':
-        act = _keeping(package, known.get(FILES) or ())
-    else:
-        act = Templates.delete
     with kubernetes_utils.AuthContextManager(_vim(vnf)) as cluster:
         act(Templates(cluster.init_k8s_api_client(), str(
             known.get('namespace') or given.get('namespace') or _namespace(
                 package, given.get(FILES) or ())), vnf['id']))
-
-
-def _keeping(package: Path, files: Iterable[str]) -> Callable[[Templates], None]:
-    """Return what deletes all templates but those of these files."""
-    names = [workloads.name_of(each) for each in _templates(package, files)]
-    return lambda templates: templates.delete(names)
 
 
 def _check(package: Path) -> None:

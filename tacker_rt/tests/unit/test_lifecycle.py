@@ -110,24 +110,29 @@ def test_what_others_have_is_neither_taken_nor_deleted(cluster):
     assert list(cluster.kept) == [('default', NAME)]
 
 
-def test_a_change_of_package_keeps_the_new_templates_only(cluster, tmp_path):
+def test_a_change_of_package_leaves_the_old_templates_until_the_vnf_ends(cluster, tmp_path):
     lifecycle.run(script('instantiate_start'))
     new = copied(tmp_path, **{NAME: 'rt-20000-100000-2', "'30000'": "'20000'",
                               '30000\n': '20000\n', '314572': '209715'})
     lifecycle.run(script('change_current_package_start', new, namespace='default'))
     assert {name for _, name in cluster.kept} == {NAME, 'rt-20000-100000-2'}
-    lifecycle.run(script('change_current_package_end', new, namespace='default'))
-    assert {name for _, name in cluster.kept} == {'rt-20000-100000-2'}
+    lifecycle.run(script('terminate_start', new, metadata={'namespace': 'default'}))
+    assert cluster.kept == {}
 
 
-def test_a_change_that_is_rolled_back_keeps_the_old_templates_only(cluster, tmp_path):
+@pytest.mark.parametrize('operation', [
+    'instantiate_end', 'instantiate_rollback_start', 'scale_start', 'heal_end',
+    'change_current_package_end', 'change_current_package_rollback_start',
+    'change_current_package_rollback_end', 'modify_information_start', 'terminate_end'])
+def test_at_any_other_operation_it_refuses_and_nothing_is_deleted(cluster, operation):
     lifecycle.run(script('instantiate_start'))
-    new = copied(tmp_path, **{NAME: 'rt-20000-100000-2', "'30000'": "'20000'",
-                              '30000\n': '20000\n', '314572': '209715'})
-    lifecycle.run(script('change_current_package_start', new, namespace='default'))
-    lifecycle.run(script('change_current_package_rollback_end',
-                         metadata={'namespace': 'default', lifecycle.FILES: [MANIFEST]}))
-    assert {name for _, name in cluster.kept} == {NAME}
+    with pytest.raises(lifecycle.RefusedError) as refused:
+        lifecycle.run(script(operation, metadata={'namespace': 'default'}))
+    assert str(refused.value) == (
+        f'The script for ResourceClaimTemplates has nothing to do at {operation}: name it in the '
+        'VNFD at instantiate_start, change_current_package_start, instantiate_rollback_end, '
+        'terminate_start only.')
+    assert list(cluster.kept) == [('default', NAME)]
 
 
 def test_other_numbers_under_the_same_name_are_refused(cluster, tmp_path):

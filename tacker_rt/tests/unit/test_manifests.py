@@ -89,7 +89,7 @@ def test_the_example_contradicts_itself_nowhere():
      [DEPLOYMENT + 'Its pods have 0 claims with a reservation, but VDU VDU_RT of df.yaml has '
       'one reservation: give them one claim; "tacker-rt claims" writes it.']),
     ({'name: rt\n': 'name: lost\n'}, {},
-     ['df.yaml:57: VDU VDU_RT: The manifests have no Deployment, StatefulSet, DaemonSet, '
+     ['df.yaml:55: VDU VDU_RT: The manifests have no Deployment, StatefulSet, DaemonSet, '
       'ReplicaSet or Pod named lost.']),
     ({'name: rt\n': 'name: plain\n', 'name: plain\n        description: A': (
         'name: rt\n        description: A')}, {},
@@ -98,15 +98,15 @@ def test_the_example_contradicts_itself_nowhere():
       DEPLOYMENT + 'Its pods have a reservation, but VDU VDU_PLAIN of df.yaml has none: write it '
       'under virtual_cpu as vdu_cpu_requirements.']),
     ({"cpu.rt_runtime_us: '30000'": 'cpu.rt_runtime_us: { get_input: flavour_id }'}, {},
-     ['df.yaml:57: VDU VDU_RT: cpu.rt_runtime_us is an input, which a manifest does not have: '
+     ['df.yaml:55: VDU VDU_RT: cpu.rt_runtime_us is an input, which a manifest does not have: '
       'give the number.']),
     ({"cpu.rt_period_us: '100000'": "cpu.rt_period_us: '100000'\n                "
       'cpu.rt_criticality: A'}, {},
-     ['df.yaml:57: VDU VDU_RT: cpu.rt_criticality is for servers, and no manifest can say it: '
+     ['df.yaml:55: VDU VDU_RT: cpu.rt_criticality is for servers, and no manifest can say it: '
       'leave it out.']),
     ({"cpu.rt_period_us: '100000'": "cpu.rt_period_us: '100000'\n                "
       "cpu.rt_min_runtime_us: '10000'"}, {},
-     ['df.yaml:57: VDU VDU_RT: cpu.rt_min_runtime_us is for servers, and no manifest can say it: '
+     ['df.yaml:55: VDU VDU_RT: cpu.rt_min_runtime_us is for servers, and no manifest can say it: '
       'leave it out.']),
 ])
 def test_each_contradiction_is_one_sentence_that_names_file_and_object(vnfd, manifest, said):
