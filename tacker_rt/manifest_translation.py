@@ -70,7 +70,7 @@ def _wanted(source: document.Document) -> dict[str, reservation.Reservation]:
         if vdu.wanted.hints:
             try:
                 wanted[vdu.workload] = vdu.reservation()
-                claims.check_count(vdu.vcpus)
+                claims.check_count(wanted[vdu.workload].vcpus)
             except reservation.InvalidReservationError as exc:
                 raise problems.InvalidDescriptorError([
                     problems.Problem(vdu.path, str(exc))]) from exc

@@ -22,6 +22,7 @@ from tacker_rt import problems
 from tacker_rt import reader
 from tacker_rt import request
 from tacker_rt import validation
+from tacker_rt import values
 from tacker_rt import workloads
 
 _NAME = ('properties', 'name')
@@ -44,7 +45,7 @@ class Vdu:
     node: str
     workload: str
     wanted: request.VduRequest
-    vcpus: int
+    vcpus: values.Number
 
     @property
     def shown(self) -> str:
@@ -77,6 +78,10 @@ class Vdu:
         if not (isinstance(runtime_us, int) and isinstance(period_us, int)):
             raise reservation.InvalidReservationError(
                 f'A container has no flavor: give both {" and ".join(reservation.HINTS)}.')
+        if not isinstance(self.vcpus, int):
+            raise reservation.InvalidReservationError(
+                'The number of vCPUs is an input, which a manifest does not have: give the '
+                'number.')
         return reservation.Reservation(runtime_us, period_us, self.vcpus)
 
 
@@ -86,7 +91,8 @@ def vdus(source: document.Document) -> list[Vdu]:
     if wrong:
         return []
     nodes = locations.at(source.content, (validation.TOPOLOGY, validation.TEMPLATES)) or {}
-    return [Vdu(source, node, str(name), asked, reader.vcpus(nodes[node], asked))
+    return [Vdu(source, node, str(name), asked,
+                reader.vcpus(nodes[node], asked) if asked.hints else 1)
             for node, asked in wanted.items()
             if (name := locations.at(nodes[node], _NAME)) or asked.hints]
 

@@ -170,12 +170,17 @@ def _check_hints(vdu: Mapping[str, Any], wanted: request.VduRequest,
             return [problems.Problem(
                 entries[given][0].path,
                 f'{given} is given, but {missing} is not: give both.')]
+    try:
+        number = vcpus(vdu, wanted) if wanted.hints else 1
+    except reservation.InvalidReservationError as exc:
+        return [problems.Problem(_VCPUS, str(exc))]
     if not (isinstance(wanted.runtime_us, int)
             and isinstance(wanted.period_us, int)):
         return []
     try:
         reserved = reservation.Reservation(
-            wanted.runtime_us, wanted.period_us, vcpus(vdu, wanted))
+            wanted.runtime_us, wanted.period_us,
+            1 if isinstance(number, values.Input) else number)
     except reservation.InvalidReservationError as exc:
         return [problems.Problem(
             entries[reservation.RUNTIME][0].path, str(exc))]
@@ -187,9 +192,12 @@ def _check_hints(vdu: Mapping[str, Any], wanted: request.VduRequest,
     return []
 
 
-def vcpus(vdu: Mapping[str, Any], wanted: request.VduRequest) -> int:
-    """Return a VDU's number of vCPUs, 1 if unknown."""
-    if wanted.size and isinstance(wanted.size.vcpus, int):
+def vcpus(vdu: Mapping[str, Any], wanted: request.VduRequest) -> values.Number:
+    """Return a VDU's number of vCPUs, 1 if it does not say.
+
+    :raises nova_rt.reservation.InvalidReservationError: if what it says is no number
+    """
+    if wanted.size and wanted.size.vcpus is not None:
         return wanted.size.vcpus
     given = locations.at(vdu, _VCPUS)
-    return given if isinstance(given, int) and given > 0 else 1
+    return 1 if given is None else values.number(_VCPUS[-1], given)

@@ -100,6 +100,12 @@ def test_the_example_contradicts_itself_nowhere():
     ({"cpu.rt_runtime_us: '30000'": 'cpu.rt_runtime_us: { get_input: flavour_id }'}, {},
      ['df.yaml:55: VDU VDU_RT: cpu.rt_runtime_us is an input, which a manifest does not have: '
       'give the number.']),
+    ({'num_virtual_cpu: 2': "num_virtual_cpu: '3'"}, {},
+     ['vnf.yaml:13: ' + TEMPLATE + 'The number of vCPUs (count) is 2 here '
+      'and 3 in VDU VDU_RT of df.yaml: make them the same.']),
+    ({'num_virtual_cpu: 2': 'num_virtual_cpu: { get_input: flavour_id }'}, {},
+     ['df.yaml:55: VDU VDU_RT: The number of vCPUs is an input, which a manifest does not '
+      'have: give the number.']),
     ({"cpu.rt_period_us: '100000'": "cpu.rt_period_us: '100000'\n                "
       'cpu.rt_criticality: A'}, {},
      ['df.yaml:55: VDU VDU_RT: cpu.rt_criticality is for servers, and no manifest can say it: '

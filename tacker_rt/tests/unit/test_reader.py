@@ -98,6 +98,15 @@ def test_a_contradiction_with_extra_specs_is_refused():
     assert 'give it once' in refused(vdu)[1]
 
 
+@pytest.mark.parametrize(('given', 'said'), [
+    ('two', "num_virtual_cpu is 'two': give a whole number in digits, for example 100000."),
+    ([1, 2], 'num_virtual_cpu is a list: give one whole number.'),
+    (0, 'A reservation needs at least 1 vCPU, not 0.')])
+def test_a_number_of_vcpus_that_is_none_is_refused(given, said):
+    vdu = sol001(virtual_cpu={'num_virtual_cpu': given, 'vdu_cpu_requirements': AS_TEXT})
+    assert refused(vdu)[1] == said
+
+
 def test_extra_specs_need_no_hint():
     assert reader.read_valid(extra_specs(json.dumps(EXTRA_SPECS))).in_flavor
 
