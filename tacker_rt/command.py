@@ -2,14 +2,10 @@
 """tacker-rt: check and translate descriptors with reservations."""
 
 import argparse
-from collections.abc import Callable
-from collections.abc import Iterator
 from collections.abc import Sequence
 from pathlib import Path
 import sys
 from typing import Any
-import zipfile
-import zlib
 
 import yaml
 
@@ -18,15 +14,11 @@ from nova_rt import reservation
 from tacker_rt import document
 from tacker_rt import hot
 from tacker_rt import manifest_translation
-from tacker_rt import manifests
+from tacker_rt import package
 from tacker_rt import problems
 from tacker_rt import profile
 from tacker_rt import translate
 from tacker_rt import validation
-
-_YAML = ('.yaml', '.yml')
-_MANIFESTS = (*_YAML, '.json')
-_PACKAGES = ('.csar', '.zip')
 
 
 class RefusedError(errors.NovaRTError):
@@ -41,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         status: int = arguments.run(arguments)
-    except RefusedError as exc:
+    except (RefusedError, package.RefusedError) as exc:
         return _fail(exc, 2)
     except document.UnreadableError as exc:
         return _fail(exc, 1)
@@ -118,98 +110,21 @@ def _types(_: argparse.Namespace) -> int:
 
 
 def _validate(arguments: argparse.Namespace) -> int:
-    reports = []
-    for path in arguments.paths:
-        files = list(_files(Path(path)))
-        if not files:
-            raise RefusedError(
-                f'{path} contains no descriptor: give a file, or a VNF '
-                'package with Definitions.')
-        wrong = [report for file, text in files
-                 for report in _reports(file, text)]
-        # What cannot be read has nothing to be compared with.
-        reports += wrong or _contradictions(files, Path(path))
+    reports = [report for path in arguments.paths for report in _reports(Path(path))]
     for report in reports:
         print(report)
     return 1 if reports else 0
 
 
-def _files(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name and text of each descriptor at a path."""
-    if path.is_dir():
-        for file in sorted(path.glob('Definitions/*')) or sorted(
-                path.glob('*')):
-            if file.suffix in _YAML:
-                yield str(file), _text(file.read_bytes(), str(file))
-    elif path.suffix in _PACKAGES:
-        yield from _packed(path)
-    else:
-        yield str(path), _text(path.read_bytes(), str(path))
-
-
-def _manifests(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name and text of each file of a package that may be a manifest."""
-    if path.is_dir():
-        for file in sorted(path.glob('Files/**/*')):
-            if file.suffix in _MANIFESTS:
-                yield str(file), _text(file.read_bytes(), str(file))
-    elif path.suffix in _PACKAGES:
-        yield from _members(path, lambda names: [
-            name for name in names if name.startswith('Files/') and name.endswith(_MANIFESTS)])
-
-
-def _packed(path: Path) -> Iterator[tuple[str, str]]:
-    # SOL004: in Definitions, or a single file at the root.
-    return _members(path, lambda names: (
-        [name for name in names if name.endswith(_YAML) and 'Definitions' in name]
-        or [name for name in names if name.endswith(_YAML) and '/' not in name]))
-
-
-def _members(path: Path, choose: Callable[[list[str]], list[str]],
-             ) -> Iterator[tuple[str, str]]:
-    """Yield the name and text of those files of a CSAR that are chosen by their names."""
-    try:
-        with zipfile.ZipFile(path) as package:
-            for name in choose(package.namelist()):
-                member = f'{path}/{name}'
-                yield member, _text(package.read(name), member)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError,
-            RuntimeError) as exc:
-        raise RefusedError(
-            f'{path} is not a readable package: {exc}.') from exc
-
-
-def _text(content: bytes, file: str) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError as exc:
-        line = content[:exc.start].count(b'\n') + 1
-        raise document.UnreadableError(document.Report(
-            file, line, 'This is not UTF-8 text.')) from exc
-
-
-def _reports(file: str, text: str) -> list[document.Report]:
-    """Return all problems of a descriptor, ordered by line."""
-    try:
-        source = document.load(file, text)
-    except document.UnreadableError as exc:
-        return [exc.report]
-    _, wrong = validation.validate(source.content)
-    reports = [*source.duplicates(), *map(source.report, wrong)]
-    return sorted(reports, key=lambda report: report.line)
-
-
-def _contradictions(descriptors: list[tuple[str, str]], path: Path) -> list[document.Report]:
-    """Return where the manifests of a package contradict its descriptors."""
-    objects = []
-    for file, text in _manifests(path):
-        try:
-            objects += document.load_all(file, text)
-        except document.UnreadableError as exc:
-            return [exc.report]
-    return sorted(manifests.validate(
-        [document.load(file, text) for file, text in descriptors], objects),
-        key=lambda report: (report.file, report.line))
+def _reports(path: Path) -> list[document.Report]:
+    """Return all problems of a descriptor or package."""
+    if not package.is_package(path):
+        return package.reports(str(path), package.text(path.read_bytes(), str(path)))
+    given = package.Package(path, f'{path}/')
+    if not given.descriptors():
+        raise RefusedError(f'{path} contains no descriptor: give a file, or a VNF package with '
+                           'Definitions.')
+    return given.check()
 
 
 def _claims(arguments: argparse.Namespace) -> int:
@@ -241,7 +156,7 @@ def _vdus(arguments: argparse.Namespace) -> int:
 def _objects(paths: list[str]) -> list[dict[str, Any]]:
     """Return the objects in manifests."""
     return [each.content for path in paths
-            for each in document.load_all(path, _text(Path(path).read_bytes(), path))
+            for each in document.load_all(path, package.text(Path(path).read_bytes(), path))
             if isinstance(each.content, dict)]
 
 
@@ -272,11 +187,11 @@ def _translate(arguments: argparse.Namespace) -> int:
 
 
 def _source(path: Path) -> document.Document:
-    if path.is_dir() or path.suffix in _PACKAGES:
+    if package.is_package(path):
         raise RefusedError(
             f'{path} is a package: name a descriptor in it, such as '
             'Definitions/df_simple.yaml.')
-    source = document.load(str(path), _text(path.read_bytes(), str(path)))
+    source = document.load(str(path), package.text(path.read_bytes(), str(path)))
     if source.restored:
         print(f'{path}: the indentation was lost and has been restored.',
               file=sys.stderr)

@@ -14,6 +14,7 @@ uses reserves nothing.
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
+import json
 import os
 from pathlib import Path
 import pickle
@@ -28,17 +29,19 @@ from tacker.sol_refactored.infra_drivers.kubernetes import kubernetes_utils
 from nova_rt import errors
 from tacker_rt import claims
 from tacker_rt import document
+from tacker_rt import locations
 from tacker_rt import manifests
+from tacker_rt import package
 from tacker_rt import workloads
 
-FILES = 'lcm-kubernetes-def-files'
 LABEL = kubernetes_resource.VNF_INSTANCE_ID_LABEL
 _GROUP, _VERSION = claims.API_VERSION.split('/')
 _PLURAL = 'resourceclaimtemplates'
 _NAMESPACE = 'default'
 _CONFLICT, _GONE = 409, 404
 _CREATING = ('instantiate_start', 'change_current_package_start')
-_DELETING = ('instantiate_rollback_end', 'terminate_start')
+_ROLLBACK = 'instantiate_rollback_end'
+_DELETING = (_ROLLBACK, 'terminate_start')
 
 
 class RefusedError(errors.NovaRTError):
@@ -71,29 +74,45 @@ class Templates:
                 self._api.create_namespaced_custom_object(*self._where, body)
             except client.ApiException as exc:
                 if exc.status != _CONFLICT:
-                    raise
+                    raise _refused(f'create the {claims.KIND} {workloads.name_of(body)}',
+                                   exc) from exc
                 self._check_same(body)
 
     def delete(self) -> None:
         """Delete all that the VNF has."""
-        found: Any = self._api.list_namespaced_custom_object(
-            *self._where, label_selector=f'{LABEL}={self._owner}')
+        try:
+            found: Any = self._api.list_namespaced_custom_object(
+                *self._where, label_selector=f'{LABEL}={self._owner}')
+        except client.ApiException as exc:
+            raise _refused(f'list {claims.KIND}s', exc) from exc
         for name in map(workloads.name_of, found['items']):
             try:
                 self._api.delete_namespaced_custom_object(*self._where, name)
             except client.ApiException as exc:
                 if exc.status != _GONE:
-                    raise
+                    raise _refused(f'delete the {claims.KIND} {name}', exc) from exc
 
     def _check_same(self, body: dict[str, Any]) -> None:
         name = workloads.name_of(body)
-        found: Any = self._api.get_namespaced_custom_object(*self._where, name)
+        try:
+            found: Any = self._api.get_namespaced_custom_object(*self._where, name)
+        except client.ApiException as exc:
+            raise _refused(f'get the {claims.KIND} {name}', exc) from exc
         if (found['metadata'].get('labels') or {}).get(LABEL) != self._owner:
             raise RefusedError(f'The {claims.KIND} {name} is there already, and not of this '
                                'VNF: give the one in the package another name.')
         if claims.read(found) != claims.read(body):
             raise RefusedError(f'The {claims.KIND} {name} is there already with other numbers, '
                                'and never changes: give the new one another name.')
+
+
+def _refused(deed: str, exc: client.ApiException) -> RefusedError:
+    """Return why the cluster has not done something: a missing right, a policy, or a fault."""
+    try:
+        reason = json.loads(exc.body)['message']
+    except (TypeError, ValueError, LookupError):
+        reason = f'{exc.status} {exc.reason}'
+    return RefusedError(f'The cluster refuses to {deed}: {str(reason).rstrip(".")}.')
 
 
 def run(script: Mapping[str, Any]) -> None:
@@ -108,47 +127,39 @@ def run(script: Mapping[str, Any]) -> None:
         raise RefusedError(
             f'The script for {claims.KIND}s has nothing to do at {operation}: name it in the '
             f'VNFD at {", ".join((*_CREATING, *_DELETING))} only.')
-    package = Path(script['tmp_csar_dir'])
+    csar = package.Package(Path(script['tmp_csar_dir']))
     given = script['request'].get('additionalParams') or {}
-    known = (vnf.get('instantiatedVnfInfo') or {}).get('metadata') or {}
+    known = vnf.get('instantiatedVnfInfo') or {}
+    files = given.get(package.FILES)
     act: Callable[[Templates], None] = Templates.delete
-    if operation in _CREATING:
-        _check(package)
-        made = _templates(package, given.get(FILES) or ())
-        act = lambda templates: templates.create(made)  # noqa: E731
+    try:
+        if operation in _CREATING:
+            _check(csar, files, script['request'].get('flavourId') or known.get('flavourId'))
+            made = [each.content for each in csar.named(files)
+                    if manifests.is_template(each.content)]
+            act = lambda templates: templates.create(made)  # noqa: E731
+        namespace = str((known.get('metadata') or {}).get('namespace') or given.get('namespace')
+                        or _namespace(csar.named(files)))
+    except (package.RefusedError, document.UnreadableError) as exc:
+        if operation == _ROLLBACK:
+            # For the same reason nothing has been created.
+            return
+        raise RefusedError(str(exc)) from exc
     with kubernetes_utils.AuthContextManager(_vim(vnf)) as cluster:
-        act(Templates(cluster.init_k8s_api_client(), str(
-            known.get('namespace') or given.get('namespace') or _namespace(
-                package, given.get(FILES) or ())), vnf['id']))
+        act(Templates(cluster.init_k8s_api_client(), namespace, vnf['id']))
 
 
-def _check(package: Path) -> None:
-    """Refuse a package that "tacker-rt validate" would refuse."""
-    reports = [*manifests.validate(
-        [document.load(path.name, path.read_text())
-         for path in sorted(package.glob('Definitions/*.yaml'))],
-        [each for path in sorted(package.glob('Files/**/*.yaml'))
-         for each in document.load_all(str(path.relative_to(package)), path.read_text())])]
+def _check(csar: package.Package, files: Any, flavour: str | None) -> None:
+    """Refuse a package that "tacker-rt validate" would refuse, as far as it is deployed."""
+    reports = csar.check(lambda csar: csar.named(files), flavour)
     if reports:
         raise RefusedError(' '.join(map(str, reports)))
 
 
-def _objects(package: Path, files: Iterable[str]) -> Iterable[dict[str, Any]]:
-    """Yield the objects in manifests of a package."""
-    for name in files:
-        for each in document.load_all(name, (package / name).read_text()):
-            if isinstance(each.content, dict):
-                yield each.content
-
-
-def _templates(package: Path, files: Iterable[str]) -> list[dict[str, Any]]:
-    return [each for each in _objects(package, files) if manifests.is_template(each)]
-
-
-def _namespace(package: Path, files: Iterable[str]) -> str:
+def _namespace(objects: Iterable[document.Document]) -> str:
     """Return the namespace that Tacker finds in manifests if the request names none."""
-    return next((str(found) for each in _objects(package, files) if workloads.is_workload(each)
-                 and (found := each.get('metadata', {}).get('namespace'))), _NAMESPACE)
+    return next((str(found) for each in objects if workloads.is_workload(each.content)
+                 and (found := locations.at(each.content, ('metadata', 'namespace')))), _NAMESPACE)
 
 
 def _vim(vnf: Mapping[str, Any]) -> Any:

@@ -158,8 +158,8 @@ def _compare(vdu: Vdu, workload: document.Document, known: Templates,
         return
     lost = [template for template in named.values() if template not in present]
     if lost and not ours:
-        yield _report(workload, f'Its pods need the {claims.KIND} {lost[0]}, which no manifest '
-                      f'of the package has: add it; {_TRANSLATE}.')
+        yield _report(workload, f'Its pods need the {claims.KIND} {lost[0]}, which none of '
+                      f'the manifests has: add it; {_TRANSLATE}.')
     elif len(ours) == 1:
         (name, (template, claim)), = ours.items()
         # A template that is wrong in itself has been reported.

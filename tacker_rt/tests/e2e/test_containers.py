@@ -63,8 +63,8 @@ def test_a_package_that_contradicts_itself_is_refused_before_any_pod_is_made(
     vnf = operator.create(operator.onboard('containers', {"'30000'": "'20000'"}))
     vnf.try_to_instantiate(**FILES)
     assert ('Files/kubernetes/vnf.yaml:27: ResourceClaimTemplate rt-30000-100000-2: '
-            'cpu.rt_runtime_us is 30000 here and 20000 in VDU VDU_RT of df_simple.yaml: '
-            'make them the same.') in vnf.failure()
+            'cpu.rt_runtime_us is 30000 here and 20000 in VDU VDU_RT of '
+            'Definitions/df_simple.yaml: make them the same.') in vnf.failure()
     assert cluster.running('rt') == 0
     operator.clean_up()
     assert cluster.is_empty()

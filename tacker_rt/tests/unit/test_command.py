@@ -2,6 +2,7 @@
 """tacker-rt as a user runs it."""
 
 from pathlib import Path
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -121,6 +122,30 @@ def test_a_package_with_damaged_contents_is_told_so(tmp_path, capsys):
     package.write_bytes(content)
     assert command.main(['validate', str(package)]) == 2
     assert 'is not a readable package' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('text', [
+    '{{- if .Values.rt }}\nkind: Deployment\n{{- end }}\n', 'a: !vault |\n  abc\n',
+    '{\n\t"a": [\n}', 'a: {{ b }}\n'])
+@pytest.mark.parametrize('name', ['standard', 'containers'])
+def test_what_else_a_package_has_need_not_be_readable(tmp_path, capsys, name, text):
+    target = tmp_path / 'vnf'
+    shutil.copytree(PACKAGES / name, target)
+    place = target / 'Files/other/templates/a.yaml'
+    place.parent.mkdir(parents=True)
+    place.write_text(text)
+    assert command.main(['validate', str(target)]) == 0
+    assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize('text', [
+    'kind: Deployment\n[', '{\n\t"kind": "Pod"\n', "'kind': 'ResourceClaimTemplate'\na: !x\n"])
+def test_a_manifest_that_cannot_be_read_is_reported(tmp_path, capsys, text):
+    target = tmp_path / 'vnf'
+    shutil.copytree(PACKAGES / 'containers', target)
+    (target / 'Files/a.yml').write_text(text)
+    assert command.main(['validate', str(target)]) == 1
+    assert f'{target}/Files/a.yml:2: This is not valid YAML' in capsys.readouterr().out
 
 
 def test_a_vdu_whose_name_looks_like_a_server_of_another_s_is_its_own():

@@ -11,6 +11,7 @@ import yaml
 
 from tacker_rt import lifecycle
 from tacker_rt import manifests
+from tacker_rt import package as csar
 from tacker_rt.testing import packages
 
 PACKAGE = packages.EXAMPLES / 'containers'
@@ -29,7 +30,9 @@ class FakeCluster:
     def create_namespaced_custom_object(self, group, version, namespace, plural, body):
         assert (group, version, plural) == ('resource.k8s.io', 'v1', 'resourceclaimtemplates')
         if self.fails:
-            raise client.ApiException(self.fails)
+            refused = client.ApiException(self.fails)
+            refused.body = '{"message": "no right to do it"}'
+            raise refused
         if (namespace, body['metadata']['name']) in self.kept:
             raise client.ApiException(409)
         self.kept[namespace, body['metadata']['name']] = body
@@ -55,16 +58,18 @@ def cluster(monkeypatch):
     return made
 
 
-def script(operation, package=PACKAGE, namespace=None, metadata=None):
+def script(operation, package=PACKAGE, namespace=None, metadata=None, files=(MANIFEST,)):
     vnf = {'id': VNF, 'vimConnectionInfo': {'vim': {
         'interfaceInfo': {'endpoint': 'https://127.0.0.1:1'},
         'accessInfo': {'bearer_token': 'a'}}}}
     if metadata:
         vnf['instantiatedVnfInfo'] = {'metadata': metadata}
-    given = {lifecycle.FILES: [MANIFEST]}
+    given = {csar.FILES: list(files) if isinstance(files, tuple) else files}
     if namespace:
         given['namespace'] = namespace
-    request = {'additionalParams': given} if operation != 'terminate_start' else {}
+    request = {'flavourId': 'simple', 'additionalParams': given}
+    if operation == 'terminate_start':
+        request = {}
     return {'operation': operation, 'vnf_instance': vnf, 'request': request,
             'tmp_csar_dir': str(package)}
 
@@ -148,16 +153,92 @@ def test_a_package_that_contradicts_itself_is_refused(cluster, tmp_path):
     assert cluster.kept == {}
 
 
-def test_what_the_cluster_refuses_ends_the_operation(cluster):
+def test_what_the_cluster_refuses_ends_the_operation_with_its_reason(cluster):
     cluster.fails = 403
-    with pytest.raises(client.ApiException):
+    with pytest.raises(lifecycle.RefusedError) as refused:
         lifecycle.run(script('instantiate_start'))
+    assert str(refused.value) == (
+        f'The cluster refuses to create the ResourceClaimTemplate {NAME}: no right to do it.')
+    cluster.fails = None
+    lifecycle.run(script('instantiate_start'))
+    cluster.fails = 500
+    with pytest.raises(lifecycle.RefusedError, match='The cluster refuses to delete the Res'):
+        lifecycle.run(script('terminate_start', metadata={'namespace': 'default'}))
+
+
+@pytest.mark.parametrize(('files', 'said'), [
+    (MANIFEST, "lcm-kubernetes-def-files is 'Files/kubernetes/vnf.yaml': give a list of the "
+     'names of files in the package.'),
+    (None, 'lcm-kubernetes-def-files is None: give a list of the names of files in the package.'),
+    *[([name], f'lcm-kubernetes-def-files has {name!r}, but the package has no such file: give '
+       'its name in the package, such as Files/kubernetes/vnf.yaml.') for name in (
+        'https://example.org/vnf.yaml', '/etc/passwd', '../vnf.yaml', 'Files', 5)]])
+def test_what_is_no_file_of_the_package_is_refused_and_can_be_rolled_back(cluster, files, said):
+    with pytest.raises(lifecycle.RefusedError) as refused:
+        lifecycle.run(script('instantiate_start', files=files))
+    assert str(refused.value) == said
+    lifecycle.run(script('instantiate_rollback_end', files=files))
+
+
+def test_a_manifest_is_the_one_that_the_request_names_whatever_its_suffix(cluster, tmp_path):
+    new = copied(tmp_path, **{"'30000'": "'20000'"})
+    (new / MANIFEST).rename(new / 'Files/vnf.yml')
+    with pytest.raises(lifecycle.RefusedError, match='is 30000 here and 20000 in VDU VDU_RT'):
+        lifecycle.run(script('instantiate_start', new, files=('Files/vnf.yml',)))
+    assert cluster.kept == {}
+
+
+def test_what_the_request_does_not_name_is_neither_compared_nor_created(cluster, tmp_path):
+    new = copied(tmp_path)
+    other = (new / MANIFEST).read_text().replace('30000', '20000').replace('314572', '209715')
+    (new / 'Files/large.yaml').write_text(other)
+    (new / 'Files/broken.yaml').write_text('kind: Deployment\n[')
+    lifecycle.run(script('instantiate_start', new))
+    assert list(cluster.kept) == [('default', NAME)]
+    with pytest.raises(lifecycle.RefusedError, match=r'broken\.yaml:2: This is not valid YAML'):
+        lifecycle.run(script('instantiate_start', new, files=('Files/broken.yaml',)))
+
+
+def test_a_template_in_a_file_that_the_request_does_not_name_is_missed(cluster, tmp_path):
+    new = copied(tmp_path)
+    made, _, rest = (new / MANIFEST).read_text().partition('---\n')
+    (new / MANIFEST).write_text(rest)
+    (new / 'Files/templates.yaml').write_text(made)
+    with pytest.raises(lifecycle.RefusedError, match=f'need the ResourceClaimTemplate {NAME}'):
+        lifecycle.run(script('instantiate_start', new))
+    lifecycle.run(script('instantiate_start', new, files=('Files/templates.yaml', MANIFEST)))
+    assert list(cluster.kept) == [('default', NAME)]
+
+
+def test_another_flavours_descriptor_is_not_compared(cluster, tmp_path):
+    new = copied(tmp_path)
+    small = (new / 'Definitions/df_simple.yaml').read_text()
+    (new / 'Definitions/df_large.yaml').write_text(
+        small.replace("'30000'", "'20000'").replace('flavour_id: simple', 'flavour_id: large'))
+    lifecycle.run(script('instantiate_start', new))
+    assert list(cluster.kept) == [('default', NAME)]
+
+
+@pytest.mark.parametrize(('old', 'said'), [
+    ("'30000'", 'The runtime of 200000 µs is longer than the period'),
+    ('cpu.rt_runtime_us: ', 'cpu.rt_runtim_us')])
+def test_a_descriptor_that_is_wrong_in_itself_is_refused(cluster, tmp_path, old, said):
+    new = copied(tmp_path, **{old: "'200000'" if old == "'30000'" else 'cpu.rt_runtim_us: '})
+    with pytest.raises(lifecycle.RefusedError, match=said):
+        lifecycle.run(script('instantiate_start', new))
+    assert cluster.kept == {}
+
+
+def test_an_object_without_metadata_is_in_no_namespace(cluster, tmp_path):
+    new = copied(tmp_path, **{'metadata:\n  name: plain\n': 'metadata:\n'})
+    lifecycle.run(script('instantiate_start', new))
+    assert list(cluster.kept) == [('default', NAME)]
 
 
 def test_a_template_that_has_just_gone_is_no_failure(cluster):
     lifecycle.run(script('instantiate_start'))
     cluster.fails = 404
-    lifecycle.run(script('terminate_start'))
+    lifecycle.run(script('terminate_start', metadata={'namespace': 'default'}))
 
 
 def test_tacker_is_told_the_reason_of_a_failure(tmp_path):

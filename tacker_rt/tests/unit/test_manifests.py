@@ -83,8 +83,8 @@ def test_the_example_contradicts_itself_nowhere():
      [DEPLOYMENT + '0 containers have the claim rt, which is for one: name it in '
       'resources.claims of one container.']),
     ({}, {'TemplateName: rt-30000-100000-2': 'TemplateName: lost'},
-     [DEPLOYMENT + 'Its pods need the ResourceClaimTemplate lost, which no manifest of the '
-      'package has: add it; "tacker-rt claims" writes it.']),
+     [DEPLOYMENT + 'Its pods need the ResourceClaimTemplate lost, which none of the '
+      'manifests has: add it; "tacker-rt claims" writes it.']),
     ({}, {'resourceClaims:': 'claims:'},
      [DEPLOYMENT + 'Its pods have 0 claims with a reservation, but VDU VDU_RT of df.yaml has '
       'one reservation: give them one claim; "tacker-rt claims" writes it.']),
