@@ -109,7 +109,7 @@ class Templates:
 def _refused(deed: str, exc: client.ApiException) -> RefusedError:
     """Return why the cluster has not done something: a missing right, a policy, or a fault."""
     try:
-        reason = json.loads(exc.body)['message']
+        reason = json.loads(exc.body or '')['message']
     except (TypeError, ValueError, LookupError):
         reason = f'{exc.status} {exc.reason}'
     return RefusedError(f'The cluster refuses to {deed}: {str(reason).rstrip(".")}.')

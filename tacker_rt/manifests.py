@@ -2,7 +2,8 @@
 """Whether the Kubernetes manifests of a package reserve what its descriptor says.
 
 As Tacker does, a VDU is found in the manifests by its property ``name``: it is that of a
-Deployment, StatefulSet, DaemonSet, ReplicaSet or Pod.
+Deployment, StatefulSet, DaemonSet, ReplicaSet or Pod. Flavours may have VDUs and workloads of
+one name: each VDU must agree with one of these workloads, and each workload with one of the VDUs.
 """
 
 from collections.abc import Collection
@@ -29,8 +30,8 @@ _NAME = ('properties', 'name')
 _OF_SERVERS = (criticality.NAME, elastic.NAME)
 _TRANSLATE = '"tacker-rt claims" writes it'
 
-# Those with a reservation, by their names; the claim is None if the template is wrong.
-Templates = dict[str, tuple[document.Document, claims.Claim | None]]
+# One with a reservation; the claim is None if the template is wrong.
+Template = tuple[document.Document, claims.Claim | None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,21 +108,32 @@ def validate(descriptors: Iterable[document.Document],
     """
     if not any(workloads.is_workload(each.content) for each in objects):
         return
-    known: Templates = {}
-    for each in (each for each in objects if is_template(each.content)):
+    known: list[Template] = []
+    templates = [each for each in objects if is_template(each.content)]
+    for each in templates:
         claim, wrong = claims.read(each.content)
         if claim or wrong:
-            known[workloads.name_of(each.content)] = (each, claim)
+            known.append((each, claim))
         yield from (_report(each, problem.sentence, problem.path) for problem in wrong)
-    present = {workloads.name_of(each.content) for each in objects if is_template(each.content)}
+    present = {workloads.name_of(each.content) for each in templates}
+    asked: dict[str, list[Vdu]] = {}
     for vdu in (vdu for source in descriptors for vdu in vdus(source)):
+        asked.setdefault(vdu.workload, []).append(vdu)
+    for name, of_name in asked.items():
         made = [each for each in objects if workloads.is_workload(each.content)
-                and workloads.name_of(each.content) == vdu.workload]
-        if vdu.wanted.hints and not made:
-            yield vdu.report(f'The manifests have no {", ".join(workloads.KINDS[:-1])} or '
-                             f'{workloads.KINDS[-1]} named {vdu.workload}.')
-        for each in made:
-            yield from _compare(vdu, each, known, present)
+                and workloads.name_of(each.content) == name]
+        yield from (vdu.report(f'The manifests have no {", ".join(workloads.KINDS[:-1])} or '
+                               f'{workloads.KINDS[-1]} named {name}.')
+                    for vdu in of_name if vdu.wanted.hints and not made)
+        table = [[list(_compare(vdu, each, known, present)) for each in made]
+                 for vdu in of_name]
+        yield from _disagreements(table if made else [])
+
+
+def _disagreements(table: Sequence[Sequence[list[document.Report]]]) -> Iterator[document.Report]:
+    """Yield why a row or a column has no pair that agrees: what the closest pair differs in."""
+    closest = [min(pairs, key=len) for pairs in (*table, *zip(*table, strict=True))]
+    yield from dict.fromkeys(report for reports in closest for report in reports)
 
 
 def is_template(content: Any) -> bool:
@@ -137,7 +149,7 @@ def _report(source: document.Document, sentence: str,
     return document.Report(source.file, line, f'{shown}: {sentence}')
 
 
-def _compare(vdu: Vdu, workload: document.Document, known: Templates,
+def _compare(vdu: Vdu, workload: document.Document, known: Iterable[Template],
              present: Collection[str]) -> Iterator[document.Report]:
     """Yield where the pods of a workload differ from their VDU.
 
@@ -145,7 +157,10 @@ def _compare(vdu: Vdu, workload: document.Document, known: Templates,
     """
     pod = locations.at(workload.content, workloads.pod_path(workload.content))
     named = workloads.templates(pod)
-    ours = {name: known[template] for name, template in named.items() if template in known}
+    # Of two of one name, that in the workload's own file.
+    by_name = {workloads.name_of(each[0].content): each for each in sorted(
+        known, key=lambda each: each[0].file == workload.file)}
+    ours = {name: by_name[template] for name, template in named.items() if template in by_name}
     if not vdu.wanted.hints:
         if ours:
             yield _report(workload, f'Its pods have a reservation, but {vdu.shown} has none: '

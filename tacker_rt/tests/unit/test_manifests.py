@@ -119,6 +119,43 @@ def test_each_contradiction_is_one_sentence_that_names_file_and_object(vnfd, man
     assert reports(edited(VNFD, **vnfd), edited(MANIFEST, **manifest)) == said
 
 
+LARGE = {'rt-30000-100000-2': 'rt-20000-100000-2', '30000\n': '20000\n', '314572': '209715'}
+
+
+def of_flavours(vnfds, texts):
+    """Return the reports of manifests, one for each flavour, by the numbers of files."""
+    return [str(report) for report in manifests.validate(
+        [document.load(f'df{number}.yaml', vnfd) for number, vnfd in enumerate(vnfds)],
+        [each for number, text in enumerate(texts)
+         for each in document.load_all(f'vnf{number}.yaml', text)])]
+
+
+def test_each_flavour_may_have_a_workload_of_the_same_name():
+    large = edited(MANIFEST, **LARGE)
+    other = edited(VNFD, **{"'30000'": "'20000'"})
+    assert of_flavours([VNFD, other], [MANIFEST, large]) == []
+    # Also if their templates have one name: each workload has that of its own file.
+    same = edited(large, **{'rt-20000-100000-2': 'rt-30000-100000-2'})
+    assert of_flavours([VNFD, other], [MANIFEST, same]) == []
+    assert of_flavours([VNFD, other], [same, MANIFEST]) == []
+
+
+def test_a_workload_that_agrees_with_no_vdu_of_its_name_is_reported_once():
+    large = edited(MANIFEST, **LARGE)
+    said = ('vnf1.yaml:27: ResourceClaimTemplate rt-20000-100000-2: cpu.rt_runtime_us is 20000 '
+            'here and 30000 in VDU VDU_RT of df0.yaml: make them the same.')
+    assert of_flavours([VNFD], [MANIFEST, large]) == [said]
+    assert of_flavours([VNFD, VNFD], [MANIFEST, large]) == [said]
+
+
+def test_a_vdu_that_agrees_with_no_workload_of_its_name_is_reported_once():
+    other = edited(VNFD, **{"'30000'": "'20000'"})
+    said = ('vnf0.yaml:27: ResourceClaimTemplate rt-30000-100000-2: cpu.rt_runtime_us is 30000 '
+            'here and 20000 in VDU VDU_RT of df1.yaml: make them the same.')
+    assert of_flavours([VNFD, other], [MANIFEST]) == [said]
+    assert of_flavours([VNFD, other], [MANIFEST, MANIFEST]) == [said]
+
+
 def test_where_a_device_is_every_pcpu_the_number_of_vcpus_is_not_compared():
     manifest = edited(MANIFEST, **{'rt-pcpu': 'rt-every-pcpu', 'count: 2': 'count: 1'})
     assert reports(manifest=manifest) == []
