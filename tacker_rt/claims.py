@@ -15,7 +15,8 @@ from nova_rt import wording
 from tacker_rt import locations
 from tacker_rt import problems
 
-API_VERSION = 'resource.k8s.io/v1'
+GROUP, VERSION = 'resource.k8s.io', 'v1'
+API_VERSION = f'{GROUP}/{VERSION}'
 KIND = 'ResourceClaimTemplate'
 DRIVER = 'nova-rt.cpu'
 CLASS = 'rt-pcpu'
@@ -81,12 +82,16 @@ def read(template: Mapping[str, Any]) -> tuple[Claim | None, list[problems.Probl
 
     None without a problem if it asks for other devices only.
     """
+    version = template.get('apiVersion', API_VERSION)
+    if version != API_VERSION:
+        return None, [problems.Problem(('apiVersion',), (
+            f'It is of the version {wording.shown(version)}, which is not read: write it as '
+            f'{API_VERSION}.'))]
     devices = locations.at(template, _DEVICES)
-    requests, configs = _requests(devices), _configs(devices)
-    if not requests and not configs:
+    if not (_requests(devices) or _configs(devices) or _alternatives(devices)):
         return None, []
     try:
-        return _read(devices, requests, configs), []
+        return _read(devices), []
     except _WrongError as exc:
         return None, [exc.problem]
 
@@ -110,29 +115,64 @@ def _configs(devices: Any) -> list[tuple[int, Any]]:
             if locations.at(config, ('opaque', 'driver')) == DRIVER]
 
 
-def _read(devices: Any, requests: list[tuple[int, Any]],
-          configs: list[tuple[int, Any]]) -> Claim:
-    if len(requests) != 1:
-        raise _WrongError(('requests',), (
-            'A claim has one reservation: give one request of the class '
-            f'{CLASS}, not {len(requests)}.'))
-    if len(configs) != 1:
-        raise _WrongError(('config',), (
-            f'The claim has {len(configs)} configurations for the driver {DRIVER}: give one.'))
-    (index, request), (at_config, config) = requests[0], configs[0]
+def _alternatives(devices: Any) -> list[tuple[int, Any]]:
+    """Return the requests that may get our devices or others, with their indexes."""
+    return [(index, request) for index, request in _items(devices, 'requests')
+            if any(each.get('deviceClassName') in (CLASS, EVERY_CLASS)
+                   for _, each in _items(request, 'firstAvailable'))]
+
+
+def _read(devices: Any) -> Claim:
+    """Return the claim of devices; the checks have the policy's order."""
+    _check_form(devices)
+    (index, request), = _requests(devices)
+    (at_config, config), = _configs(devices)
     exactly, path = request['exactly'], ('requests', index, 'exactly')
-    count = exactly.get('count', 1)
+    count = 1 if exactly.get('count') is None else exactly['count']
     if not isinstance(count, int) or isinstance(count, bool):
         raise _WrongError((*path, 'count'), f'count is {wording.shown(count)}: give a number.')
     claim = _claim(config['opaque'].get('parameters'), count,
                    ('config', at_config, 'opaque', 'parameters'),
                    exactly['deviceClassName'] == EVERY_CLASS)
-    if not claim.every and count > 1 and not _distinct(devices, request.get('name')):
-        raise _WrongError((*path, 'count'), (
-            f'The request has {count} vCPUs, and each needs a pCPU of its own: add the '
-            f'constraint distinctAttribute: {_ATTRIBUTE}.'))
+    if exactly.get('allocationMode') not in (None, 'ExactCount'):
+        raise _WrongError((*path, 'allocationMode'), (
+            'The request asks for all pCPUs of a node: give a count of vCPUs.'))
+    if exactly.get('adminAccess'):
+        raise _WrongError((*path, 'adminAccess'), (
+            'The request asks for admin access, which takes no bandwidth: a reservation needs '
+            'some.'))
+    _check_count(claim, path, _distinct(devices, request.get('name')))
     _check_bandwidth(exactly, claim.reserved, path)
     return claim
+
+
+def _check_form(devices: Any) -> None:
+    """Refuse all but one request for our devices and one configuration for it."""
+    requests, configs = _requests(devices), _configs(devices)
+    for index, alternative in _alternatives(devices):
+        raise _WrongError(('requests', index), (
+            f'The request {alternative.get("name")} asks for pCPUs in firstAvailable: ask for '
+            'them in exactly.'))
+    if len(requests) > 1:
+        names = ' and '.join(str(request.get('name')) for _, request in requests[:2])
+        raise _WrongError(('requests',), (
+            f'The claim asks for pCPUs in the requests {names}: a claim has one reservation, so '
+            'use two claims.'))
+    if not requests:
+        raise _WrongError(('requests',), (
+            f'A claim has one reservation: give one request of the class {CLASS}, not 0.'))
+    if not configs:
+        raise _WrongError(('config',), (
+            f'The claim has no parameters: give {" and ".join(reservation.HINTS)} in an opaque '
+            f'configuration for the driver {DRIVER}.'))
+    if len(configs) > 1:
+        raise _WrongError(('config',), (
+            f'The claim has {len(configs)} configurations for the driver {DRIVER}: give one.'))
+    (_, request), (at_config, config) = requests[0], configs[0]
+    if not _concerns(config, request.get('name')):
+        raise _WrongError(('config', at_config), (
+            f'The configuration for the driver {DRIVER} is not for the request '
+            f'{request.get("name")}: name it in the configuration\'s requests.'))
 
 
 def _claim(parameters: Any, count: int, path: problems.Path, every: bool) -> Claim:
@@ -152,8 +192,15 @@ def _claim(parameters: Any, count: int, path: problems.Path, every: bool) -> Cla
             raise _WrongError(path, (
                 f'{name} is missing in the parameters of the claim: set both '
                 f'{" and ".join(reservation.HINTS)}.'))
+    for name in (*reservation.HINTS, reservation.PRIORITY):
+        # Only hints of servers are lists of one value.
+        if isinstance(parameters.get(name), list):
+            raise _WrongError((*path, name), (
+                f'{name} has {len(parameters[name])} values: give one.'))
+    if not isinstance(parameters.get(reservation.POLICY, ''), str):
+        raise _WrongError((*path, reservation.POLICY), (
+            f'{reservation.POLICY} is no text: give one of {", ".join(reservation.POLICIES)}.'))
     try:
-        check_count(count)
         runtime_us, period_us = (reservation.parse_number(name, parameters[name])
                                  for name in reservation.HINTS)
         return Claim(reservation.Reservation(runtime_us, period_us, count),
@@ -183,6 +230,23 @@ def check_count(count: int) -> None:
             'use several containers, with a claim each.')
 
 
+def _check_count(claim: Claim, path: problems.Path, distinct: bool) -> None:
+    """Refuse a number of devices that cannot be had."""
+    count = claim.reserved.vcpus
+    try:
+        check_count(count)
+    except reservation.InvalidReservationError as exc:
+        raise _WrongError((*path, 'count'), str(exc)) from exc
+    if count > 1 and claim.every:
+        raise _WrongError((*path, 'count'), (
+            f'The request has {count} devices, but the device of {EVERY_CLASS} is all pCPUs of a '
+            'node: give count 1.'))
+    if count > 1 and not distinct:
+        raise _WrongError((*path, 'count'), (
+            f'The request has {count} vCPUs, and each needs a pCPU of its own: add the '
+            f'constraint distinctAttribute: {_ATTRIBUTE}.'))
+
+
 def _check_bandwidth(exactly: Mapping[str, Any], wanted: reservation.Reservation,
                      path: problems.Path) -> None:
     given = locations.at(exactly, ('capacity', 'requests', 'bandwidth'))
@@ -195,10 +259,15 @@ def _check_bandwidth(exactly: Mapping[str, Any], wanted: reservation.Reservation
 
 def _distinct(devices: Any, request: Any) -> bool:
     """Return whether no device may be taken twice for a request."""
-    return any(
-        locations.at(constraint, ('distinctAttribute',)) == _ATTRIBUTE
-        and request in (constraint.get('requests') or [request])
-        for _, constraint in _items(devices, 'constraints'))
+    return any(locations.at(constraint, ('distinctAttribute',)) == _ATTRIBUTE
+               and _concerns(constraint, request)
+               for _, constraint in _items(devices, 'constraints'))
+
+
+def _concerns(content: Mapping[str, Any], request: Any) -> bool:
+    """Return whether a constraint or configuration is for a request: by name, or for all."""
+    names = content.get('requests') or []
+    return not names or (isinstance(names, list) and request in names)
 
 
 def _items(devices: Any, key: str) -> Iterator[tuple[int, Any]]:

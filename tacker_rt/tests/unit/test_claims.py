@@ -94,9 +94,43 @@ def test_a_bandwidth_that_is_not_runtime_over_period_is_refused():
      'The request has 2 vCPUs, and each needs a pCPU of its own: add the constraint '
      'distinctAttribute: nova-rt.cpu/pcpu.'),
     (lambda d: d.pop('config'),
-     'The claim has 0 configurations for the driver nova-rt.cpu: give one.'),
+     'The claim has no parameters: give cpu.rt_runtime_us and cpu.rt_period_us in an opaque '
+     'configuration for the driver nova-rt.cpu.'),
+    (lambda d: d['config'].append(d['config'][0]),
+     'The claim has 2 configurations for the driver nova-rt.cpu: give one.'),
+    (lambda d: d['config'][0].update(requests=['other']),
+     'The configuration for the driver nova-rt.cpu is not for the request vcpus: name it in the '
+     "configuration's requests."),
+    (lambda d: d['requests'].append({'name': 'one', 'firstAvailable': [
+        {'name': 'x', 'deviceClassName': 'gpu'}, {'name': 'y', 'deviceClassName': 'rt-pcpu'}]}),
+     'The request one asks for pCPUs in firstAvailable: ask for them in exactly.'),
+    (lambda d: d.update(requests=[{'name': 'one', 'firstAvailable': [
+        {'name': 'y', 'deviceClassName': 'rt-every-pcpu'}]}]),
+     'The request one asks for pCPUs in firstAvailable: ask for them in exactly.'),
+    (lambda d: d['requests'][0]['exactly'].update(allocationMode='All'),
+     'The request asks for all pCPUs of a node: give a count of vCPUs.'),
+    (lambda d: d['requests'][0]['exactly'].update(adminAccess=True),
+     'The request asks for admin access, which takes no bandwidth: a reservation needs some.'),
+    (lambda d: d['requests'][0]['exactly'].update(deviceClassName='rt-every-pcpu'),
+     'The request has 2 devices, but the device of rt-every-pcpu is all pCPUs of a node: give '
+     'count 1.'),
+    (lambda d: d['requests'][0]['exactly'].update(count=0),
+     'A reservation needs at least 1 vCPU, not 0.'),
+    (lambda d: d['config'][0]['opaque']['parameters'].update({'cpu.rt_runtime_us': [1]}),
+     'cpu.rt_runtime_us has 1 values: give one.'),
+    (lambda d: d['config'][0]['opaque']['parameters'].update(
+        {'cpu.rt_policy': 'rr', 'cpu.rt_priority': [1]}),
+     'cpu.rt_priority has 1 values: give one.'),
+    (lambda d: d['config'][0]['opaque']['parameters'].update({'cpu.rt_policy': ['rr']}),
+     'cpu.rt_policy is no text: give one of fifo, rr.'),
+    (lambda d: d['config'][0]['opaque']['parameters'].update({'cpu.rt_policy': None}),
+     'cpu.rt_policy is no text: give one of fifo, rr.'),
+    (lambda d: d['constraints'][0].update(requests=5),
+     'The request has 2 vCPUs, and each needs a pCPU of its own: add the constraint '
+     'distinctAttribute: nova-rt.cpu/pcpu.'),
     (lambda d: d['requests'].append({**d['requests'][0], 'name': 'more'}),
-     'A claim has one reservation: give one request of the class rt-pcpu, not 2.'),
+     'The claim asks for pCPUs in the requests vcpus and more: a claim has one reservation, so '
+     'use two claims.'),
     (lambda d: d.pop('requests'),
      'A claim has one reservation: give one request of the class rt-pcpu, not 0.'),
     (lambda d: d['requests'][0]['exactly'].update(count='two'),
@@ -117,6 +151,22 @@ def test_a_template_that_the_cluster_would_refuse_is_refused(change, sentence):
     template, devices = of()
     change(devices)
     assert only(template) == sentence
+
+
+def test_what_the_cluster_takes_is_taken():
+    for change in (
+            lambda d: d['config'][0].update(requests=None),
+            lambda d: d['constraints'][0].update(requests=None),
+            lambda d: d['requests'][0]['exactly'].update(allocationMode='ExactCount'),
+            lambda d: d['requests'][0]['exactly'].update(adminAccess=False),
+            lambda d: d['requests'].append(
+                {'name': 'gpu', 'exactly': {'deviceClassName': 'gpu'}}),
+            lambda d: d['config'].append({'opaque': {'driver': 'gpu', 'parameters': {}}})):
+        template, devices = of()
+        change(devices)
+        claim, wrong = claims.read(template)
+        assert wrong == []
+        assert claim == claims.Claim(reservation.Reservation(30_000, 100_000, 2))
 
 
 def test_a_template_for_other_devices_is_none_of_ours():
