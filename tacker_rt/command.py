@@ -137,6 +137,8 @@ def _claims(arguments: argparse.Namespace) -> int:
             return 0
         except problems.InvalidDescriptorError as exc:
             wrong = list(exc.problems)
+        except reservation.InvalidReservationError as exc:
+            return _fail(exc, 1)
     for problem in wrong:
         print(source.report(problem), file=sys.stderr)
     return 1

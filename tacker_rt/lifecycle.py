@@ -35,7 +35,6 @@ from tacker_rt import package
 from tacker_rt import workloads
 
 LABEL = kubernetes_resource.VNF_INSTANCE_ID_LABEL
-_GROUP, _VERSION = claims.API_VERSION.split('/')
 _PLURAL = 'resourceclaimtemplates'
 _NAMESPACE = 'default'
 _CONFLICT, _GONE = 409, 404
@@ -58,7 +57,7 @@ class Templates:
 
     def __init__(self, api: Any, namespace: str, owner: str) -> None:
         self._api = client.CustomObjectsApi(api)
-        self._where = (_GROUP, _VERSION, namespace, _PLURAL)
+        self._where = (claims.GROUP, claims.VERSION, namespace, _PLURAL)
         self._owner = owner
 
     def create(self, templates: Iterable[dict[str, Any]]) -> None:

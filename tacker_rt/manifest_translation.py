@@ -35,6 +35,7 @@ def to_claims(source: document.Document, objects: Sequence[dict[str, Any]] = (),
     descriptor says, stays.
 
     :raises tacker_rt.problems.InvalidDescriptorError: if a container cannot have it
+    :raises nova_rt.reservation.InvalidReservationError: if an object is none of Kubernetes
     """
     wanted = _wanted(source)
     old = {workloads.name_of(each): claim for each in objects if manifests.is_template(each)
@@ -48,8 +49,12 @@ def to_claims(source: document.Document, objects: Sequence[dict[str, Any]] = (),
             used = _templates(each) & set(old)
             replaced |= used
             inits[name] = next((old[template].init for template in sorted(used)), None)
-            each = workloads.with_claim(workloads.without_claims(each, used),
-                                        template_name(name, wanted[name]))
+            try:
+                each = workloads.with_claim(workloads.without_claims(each, used),
+                                            template_name(name, wanted[name]))
+            except reservation.InvalidReservationError as exc:
+                raise reservation.InvalidReservationError(
+                    f'{each["kind"]} {name}: {exc}') from exc
         kept.append(each)
     still_used = set().union(*(_templates(each) for each in kept if workloads.is_workload(each)))
     unused = replaced - still_used
@@ -132,8 +137,8 @@ def _vdu(workload: dict[str, Any], pod: Any, name: str, claim: claims.Claim) -> 
 
 def _memory(pod: Any, users: Sequence[str]) -> str | None:
     """Return the memory of the container with the claim, as SOL001 writes sizes."""
-    for container in locations.at(pod, ('spec', 'containers')) or ():
-        if isinstance(container, dict) and str(container.get('name')) in users:
+    for container in workloads.containers(pod):
+        if str(container.get('name')) in users:
             for kind in ('limits', 'requests'):
                 given = locations.at(container, ('resources', kind, 'memory'))
                 match = _MEMORY.fullmatch(str(given))

@@ -111,6 +111,8 @@ def validate(descriptors: Iterable[document.Document],
     known: list[Template] = []
     templates = [each for each in objects if is_template(each.content)]
     for each in templates:
+        if not workloads.name_of(each.content):
+            yield _report(each, 'It has no name: give it one.')
         claim, wrong = claims.read(each.content)
         if claim or wrong:
             known.append((each, claim))
@@ -137,14 +139,15 @@ def _disagreements(table: Sequence[Sequence[list[document.Report]]]) -> Iterator
 
 
 def is_template(content: Any) -> bool:
-    """Return whether an object is a ResourceClaimTemplate."""
-    return isinstance(content, dict) and content.get('kind') == claims.KIND
+    """Return whether an object is a ResourceClaimTemplate, of any version."""
+    return (isinstance(content, dict) and content.get('kind') == claims.KIND
+            and str(content.get('apiVersion')).startswith(claims.GROUP + '/'))
 
 
 def _report(source: document.Document, sentence: str,
             path: problems.Path = ()) -> document.Report:
     """Return a problem with an object of a manifest."""
-    shown = f'{source.content["kind"]} {workloads.name_of(source.content)}'
+    shown = f'{source.content["kind"]} {workloads.name_of(source.content)}'.rstrip()
     line = source.line(path or ('metadata', 'name'))
     return document.Report(source.file, line, f'{shown}: {sentence}')
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from nova_rt import reservation
+from nova_rt import wording
 from tacker_rt import locations
 
 # Those of which Tacker finds a VDU's pods.
@@ -40,9 +42,14 @@ def templates(pod: Any) -> dict[str, str]:
             if {'name', 'resourceClaimTemplateName'} <= set(each)}
 
 
+def containers(pod: Any) -> list[dict[str, Any]]:
+    """Return the containers of a pod."""
+    return _maps(pod, ('spec', 'containers'))
+
+
 def users(pod: Any, claim: str) -> list[str]:
     """Return the names of a pod's containers that have one of its claims."""
-    return [str(container.get('name')) for container in _maps(pod, ('spec', 'containers'))
+    return [str(container.get('name')) for container in containers(pod)
             if any(each.get('name') == claim
                    for each in _maps(container, ('resources', 'claims')))]
 
@@ -56,22 +63,23 @@ def with_claim(workload: Mapping[str, Any], template: str) -> dict[str, Any]:
     """Return a workload, the first container of whose pods has a claim of a template.
 
     Nothing else of it changes; a pod that has a claim of the template keeps it.
+
+    :raises nova_rt.reservation.InvalidReservationError: if it is written as no workload is
     """
     changed = copy.deepcopy(dict(workload))
     pod = changed
     for key in pod_path(workload):
-        pod = pod.setdefault(key, {})
+        pod = _below(pod, key, {})
     known = [name for name, made_of in templates(pod).items() if made_of == template]
     name = known[0] if known else _free_name(pod)
-    spec = pod.setdefault('spec', {})
+    spec = _below(pod, 'spec', {})
     if not known:
-        spec.setdefault('resourceClaims', []).append(
+        _below(spec, 'resourceClaims', []).append(
             {'name': name, 'resourceClaimTemplateName': template})
-    if not users(pod, name) and spec.get('containers'):
-        resources = spec['containers'][0].setdefault('resources', {})
-        resources.setdefault('claims', []).append({'name': name})
+    if not users(pod, name) and containers(pod):
+        _below(_below(containers(pod)[0], 'resources', {}), 'claims', []).append({'name': name})
     if not is_guarded(pod):
-        annotations = pod.setdefault('metadata', {}).setdefault('annotations', {})
+        annotations = _below(_below(pod, 'metadata', {}), 'annotations', {})
         plugins = [*_required(annotations), PLUGIN]
         annotations[ANNOTATION] = f'[{", ".join(plugins)}]'
     return changed
@@ -84,7 +92,7 @@ def without_claims(workload: Mapping[str, Any], unwanted: Collection[str]) -> di
     gone = {name for name, made_of in templates(pod).items() if made_of in unwanted}
     if gone:
         _drop(pod['spec'], 'resourceClaims', gone)
-        for container in _maps(pod, ('spec', 'containers')):
+        for container in containers(pod):
             if _maps(container, ('resources', 'claims')):
                 _drop(container['resources'], 'claims', gone)
     return changed
@@ -92,9 +100,24 @@ def without_claims(workload: Mapping[str, Any], unwanted: Collection[str]) -> di
 
 def _drop(content: dict[str, Any], key: str, names: Collection[str]) -> None:
     """Take the items of these names out of a list, and an empty list away."""
-    content[key] = [each for each in content[key] if each.get('name') not in names]
+    content[key] = [each for each in content[key]
+                    if not (isinstance(each, dict) and each.get('name') in names)]
     if not content[key]:
         del content[key]
+
+
+def _below(content: dict[str, Any], key: str, nothing: Any) -> Any:
+    """Return the map or list at a key, which is made if there is none; null is none.
+
+    :param nothing: an empty one
+    """
+    if content.get(key) is None:
+        content[key] = nothing
+    if not isinstance(content[key], type(nothing)):
+        kind = 'map' if isinstance(nothing, dict) else 'list'
+        raise reservation.InvalidReservationError(
+            f'{key} is {wording.shown(content[key])}: give a {kind}.')
+    return content[key]
 
 
 def _free_name(pod: Any) -> str:

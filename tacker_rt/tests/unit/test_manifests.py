@@ -9,6 +9,7 @@ from hypothesis import strategies
 import pytest
 import yaml
 
+from nova_rt import reservation
 from tacker_rt import command
 from tacker_rt import document
 from tacker_rt import manifest_translation
@@ -229,6 +230,75 @@ def test_other_claims_and_plugins_of_a_pod_stay():
     gone = workloads.without_claims({'kind': 'Pod', **pod}, ['half'])
     assert workloads.users(gone, 'rt') == ['main']
     assert workloads.users(gone, 'rt1') == []
+
+
+NULLS = [
+    ("annotations:\n        required-plugins.noderesource.dev/pod: '[nova-rt]'", 'annotations:'),
+    ("metadata:\n      labels: { app: rt }\n      annotations:\n        "
+     "required-plugins.noderesource.dev/pod: '[nova-rt]'", 'metadata:'),
+    ('resources:\n            claims:\n              - name: rt\n            limits:\n'
+     '              memory: 64Mi', 'resources:'),
+    ('claims:\n              - name: rt', 'claims:'),
+    ('resourceClaims:\n        - name: rt\n          resourceClaimTemplateName: '
+     'rt-30000-100000-2', 'resourceClaims:'),
+    ('resourceClaims:\n', 'resourceClaims:\n        - foo\n'),
+]
+
+
+@pytest.mark.parametrize(('old', 'new'), NULLS)
+def test_null_is_as_good_as_nothing_and_translation_completes_it(old, new):
+    manifest = edited(MANIFEST, **{old: new})
+    assert len(reports(manifest=manifest)) == ('foo' not in new)
+    source = document.load('df.yaml', VNFD)
+    made = manifest_translation.to_claims(source, list(yaml.safe_load_all(manifest)))
+    assert reports(manifest=yaml.safe_dump_all(made)) == []
+    manifest_translation.to_vdus(yaml.safe_load_all(manifest))
+
+
+@pytest.mark.parametrize(('old', 'new', 'said'), [
+    ('containers:\n        - name: main\n          image: busybox\n          command: '
+     '[sleep, infinity]\n          resources', 'containers: 5\n      x:\n        - resources',
+     None),
+    ('resourceClaims:\n', 'resourceClaims: 5\n      x:\n', 'resourceClaims is 5: give a list.'),
+    ('claims:\n              -', 'claims: 5\n            x:\n              -',
+     'claims is 5: give a list.'),
+    ('annotations:\n        req', 'annotations: 5\n      x:\n        req',
+     'annotations is 5: give a map.'),
+])
+def test_what_kubernetes_would_refuse_is_told_in_a_sentence(
+        old, new, said, tmp_path, capsys):
+    manifest = edited(MANIFEST, **{old: new})
+    assert len(reports(manifest=manifest)) == 1
+    for name, text in (('df.yaml', VNFD), ('a.yaml', manifest)):
+        (tmp_path / name).write_text(text)
+    status = command.main(['claims', str(tmp_path / 'df.yaml'), str(tmp_path / 'a.yaml')])
+    assert status == (1 if said else 0)
+    assert (said or '') in capsys.readouterr().err
+    command.main(['vdus', str(tmp_path / 'a.yaml')])
+
+
+@pytest.mark.parametrize('name', ['metadata:\n  labels: {}', 'metadata:', 'metadata: 5'])
+def test_a_template_without_a_name_is_reported(name):
+    manifest = edited(MANIFEST, **{'metadata:\n  name: rt-30000-100000-2': name})
+    assert reports(manifest=manifest)[0] == (
+        'vnf.yaml:4: ResourceClaimTemplate: It has no name: give it one.')
+
+
+def test_a_template_of_another_version_is_told_so():
+    manifest = edited(MANIFEST, **{'resource.k8s.io/v1\n': 'resource.k8s.io/v1beta1\n'})
+    assert reports(manifest=manifest) == [
+        "vnf.yaml:2: ResourceClaimTemplate rt-30000-100000-2: It is of the version "
+        "'resource.k8s.io/v1beta1', which is not read: write it as resource.k8s.io/v1."]
+    with pytest.raises(reservation.InvalidReservationError, match='which is not read'):
+        manifest_translation.to_vdus(yaml.safe_load_all(manifest))
+
+
+@pytest.mark.parametrize('version', ['example.org/v1', 'v1', '5', ''])
+def test_a_kind_of_that_name_in_another_group_is_no_template(version):
+    manifest = edited(MANIFEST, **{'resource.k8s.io/v1\n': f'{version}\n'})
+    assert reports(manifest=manifest) == [
+        DEPLOYMENT + 'Its pods need the ResourceClaimTemplate rt-30000-100000-2, which none of '
+        'the manifests has: add it; "tacker-rt claims" writes it.']
 
 
 def test_more_vcpus_than_a_claim_has_are_refused_in_the_descriptor():
