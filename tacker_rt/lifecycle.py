@@ -38,6 +38,8 @@ LABEL = kubernetes_resource.VNF_INSTANCE_ID_LABEL
 _PLURAL = 'resourceclaimtemplates'
 _NAMESPACE = 'default'
 _CONFLICT, _GONE = 409, 404
+# Of fields in a claim's requests.
+_DEFAULTS = {'allocationMode': 'ExactCount', 'count': '1', 'operator': 'Equal'}
 _CREATING = ('instantiate_start', 'change_current_package_start')
 _ROLLBACK = 'instantiate_rollback_end'
 _DELETING = (_ROLLBACK, 'terminate_start')
@@ -100,9 +102,18 @@ class Templates:
         if (found['metadata'].get('labels') or {}).get(LABEL) != self._owner:
             raise RefusedError(f'The {claims.KIND} {name} is there already, and not of this '
                                'VNF: give the one in the package another name.')
-        if claims.read(found) != claims.read(body):
-            raise RefusedError(f'The {claims.KIND} {name} is there already with other numbers, '
+        if _plain(found['spec']) != _plain(body['spec']):
+            raise RefusedError(f'The {claims.KIND} {name} is there already with another spec, '
                                'and never changes: give the new one another name.')
+
+
+def _plain(value: Any) -> Any:
+    """Return a spec without what the cluster adds or leaves out, and numbers as text."""
+    if isinstance(value, dict):
+        plain = {key: _plain(each) for key, each in value.items()}
+        return {key: each for key, each in plain.items()
+                if each not in ('None', {}, []) and _DEFAULTS.get(key) != each}
+    return [_plain(each) for each in value] if isinstance(value, list) else str(value)
 
 
 def _refused(deed: str, exc: client.ApiException) -> RefusedError:

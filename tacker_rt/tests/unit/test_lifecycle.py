@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The script around Tacker's operations. The cluster is a fake: it answers as one can."""
 
+import copy
 import pickle
 import subprocess
 import sys
@@ -35,7 +36,7 @@ class FakeCluster:
             raise refused
         if (namespace, body['metadata']['name']) in self.kept:
             raise client.ApiException(409)
-        self.kept[namespace, body['metadata']['name']] = body
+        self.kept[namespace, body['metadata']['name']] = copy.deepcopy(body)
 
     def get_namespaced_custom_object(self, group, version, namespace, plural, name):
         return self.kept[namespace, name]
@@ -143,8 +144,34 @@ def test_at_any_other_operation_it_refuses_and_nothing_is_deleted(cluster, opera
 def test_other_numbers_under_the_same_name_are_refused(cluster, tmp_path):
     lifecycle.run(script('instantiate_start'))
     new = copied(tmp_path, **{"'30000'": "'20000'", ' 30000\n': ' 20000\n', '314572': '209715'})
-    with pytest.raises(lifecycle.RefusedError, match='with other numbers, and never changes'):
+    with pytest.raises(lifecycle.RefusedError, match='with another spec, and never changes'):
         lifecycle.run(script('change_current_package_start', new, namespace='default'))
+
+
+def kept(cluster):
+    """Return the devices of the one template in the cluster."""
+    (body,) = cluster.kept.values()
+    return body['spec']['spec']['devices']
+
+
+def test_what_the_cluster_adds_to_a_template_does_not_change_it(cluster):
+    lifecycle.run(script('instantiate_start'))
+    devices = kept(cluster)
+    devices['requests'][0]['exactly'] |= {'allocationMode': 'ExactCount', 'selectors': None}
+    cluster.kept['default', NAME]['spec']['metadata'] = {}
+    lifecycle.run(script('instantiate_start'))
+
+
+@pytest.mark.parametrize('change', [
+    lambda d: d['requests'][0]['exactly'].update(selectors=[{'cel': {'expression': 'true'}}]),
+    lambda d: d['requests'].append({'name': 'gpu', 'exactly': {'deviceClassName': 'gpu'}}),
+    lambda d: d['config'][0]['opaque']['parameters'].update({'cpu.rt_policy': 'rr'}),
+    lambda d: d['constraints'].append({'matchAttribute': 'nova-rt.cpu/node'})])
+def test_all_else_that_differs_under_the_same_name_is_refused(cluster, change):
+    lifecycle.run(script('instantiate_start'))
+    change(kept(cluster))
+    with pytest.raises(lifecycle.RefusedError, match='is there already with another spec'):
+        lifecycle.run(script('instantiate_start'))
 
 
 def test_a_package_that_contradicts_itself_is_refused(cluster, tmp_path):
