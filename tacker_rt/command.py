@@ -124,7 +124,7 @@ def _reports(path: Path) -> list[document.Report]:
     if not given.descriptors():
         raise RefusedError(f'{path} contains no descriptor: give a file, or a VNF package with '
                            'Definitions.')
-    return given.check()
+    return given.check(given.manifests)
 
 
 def _claims(arguments: argparse.Namespace) -> int:

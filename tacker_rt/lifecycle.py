@@ -161,7 +161,7 @@ def run(script: Mapping[str, Any]) -> None:
 
 def _check(csar: package.Package, files: Any, flavour: str | None) -> None:
     """Refuse a package that "tacker-rt validate" would refuse, as far as it is deployed."""
-    reports = csar.check(lambda csar: csar.named(files), flavour)
+    reports = csar.check(lambda: csar.named(files), flavour)
     if reports:
         raise RefusedError(' '.join(map(str, reports)))
 

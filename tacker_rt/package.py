@@ -98,7 +98,7 @@ class Package:
                 objects += self._objects(name, read(name))
         return objects
 
-    def check(self, find: Callable[['Package'], list[document.Document]] = manifests,
+    def check(self, find: Callable[[], list[document.Document]],
               flavour: str | None = None) -> list[document.Report]:
         """Return the problems of all descriptors, or else those of manifests with them.
 
@@ -111,7 +111,7 @@ class Package:
             # What cannot be read has nothing to be compared with.
             return wrong
         try:
-            objects = find(self)
+            objects = find()
         except document.UnreadableError as exc:
             return [exc.report]
         sources = [document.load(file, content) for file, content in given]
@@ -175,5 +175,6 @@ def _is_meant(content: str) -> bool:
 
 
 def _is_of(source: document.Document, flavour: str | None) -> bool:
-    """Return whether a descriptor may be of a deployment flavour."""
-    return flavour is None or locations.at(source.content, _FLAVOUR) in (None, flavour)
+    """Return whether a descriptor may be of a deployment flavour: it names no other."""
+    named = locations.at(source.content, _FLAVOUR)
+    return flavour is None or not isinstance(named, str) or named == flavour

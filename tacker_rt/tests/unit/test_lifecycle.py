@@ -246,6 +246,13 @@ def test_another_flavours_descriptor_is_not_compared(cluster, tmp_path):
     assert list(cluster.kept) == [('default', NAME)]
 
 
+def test_a_descriptor_whose_flavour_is_an_input_is_compared(cluster, tmp_path):
+    new = copied(tmp_path, **{
+        "'30000'": "'20000'", 'flavour_id: simple': 'flavour_id: { get_input: flavour_id }'})
+    with pytest.raises(lifecycle.RefusedError, match='is 30000 here and 20000 in VDU VDU_RT'):
+        lifecycle.run(script('instantiate_start', new))
+
+
 @pytest.mark.parametrize(('old', 'said'), [
     ("'30000'", 'The runtime of 200000 µs is longer than the period'),
     ('cpu.rt_runtime_us: ', 'cpu.rt_runtim_us')])
