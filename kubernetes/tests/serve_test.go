@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"path/filepath"
 	"testing"
 )
 
@@ -28,7 +27,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := os.Getenv("NOVA_RT_SERVE")
-	half := filepath.Join(cluster.dir, "serve.json")
+	half := file + ".new"
 	if err := os.WriteFile(half, text, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ def connect(path: str) -> int:
     """
     # A guest that was saved or migrated while nobody read what it sent is never served again:
     # QEMU sends the rest before anybody is connected, fails, and waits without end
-    # (hw/char/virtio-console.c, flush_buf()). The end of a connection ends that, too.
+    # (hw/char/virtio-console.c, flush_buf()). The end of a connection ends that, too. A record
+    # that comes in between is lost; the next one counts all that were missed.
     with _connected(path):
         pass
     with _connected(path) as stream:

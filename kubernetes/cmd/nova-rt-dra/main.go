@@ -79,6 +79,9 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	machine.config.Records = claim.Records{Dir: o.cdiDir, Gate: o.gate()}
+	if err := machine.config.Records.Renew(); err != nil {
+		return err
+	}
 	reservations := node.New(machine.config)
 	metrics, health := serve.NewMetrics(machine.config.Capacity), &serve.Health{}
 	log.Info("the node offers reservations", "dialect", machine.config.Hierarchy.Dialect.Name(),

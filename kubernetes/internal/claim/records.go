@@ -174,6 +174,21 @@ func (r Records) All() (map[string]Reserved, error) {
 	return all, nil
 }
 
+// Renew writes all claims anew, as this driver writes them: the kubelet prepares a claim once,
+// and an earlier driver may have known of no gate, or of another place for it.
+func (r Records) Renew() error {
+	all, err := r.All()
+	if err != nil {
+		return err
+	}
+	for _, reserved := range all {
+		if err := r.Write(reserved); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (r Records) path(uid string) string {
 	return filepath.Join(r.Dir, filePrefix+uid+".json")
 }

@@ -22,7 +22,8 @@ import (
 const (
 	// Program is the gate's file, which is beside the driver's.
 	Program = "nova-rt-gate"
-	// Path is where CDI puts it into containers. /dev is in memory in all of them.
+	// Path is where CDI puts it into containers: in memory, unless a pod mounts the node's /dev,
+	// which then has an empty file of that name.
 	Path = "/dev/" + Program
 	// MaxPriority is what containers with a claim may choose: their budget bounds them.
 	MaxPriority = 99
@@ -92,8 +93,8 @@ func (p Promise) Check(has Has) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("the container has not got %s of its claim, so its program was not run: the driver "+
-		"nova-rt-dra did not answer, look whether it runs on this node", lacks)
+	return fmt.Errorf("the container has not got %s of its claim, so its program was not run: see what "+
+		"the driver nova-rt-dra of this node says, if it runs", lacks)
 }
 
 // hasBudget returns whether a budget is the promised one on the pCPUs, and nothing elsewhere.

@@ -64,6 +64,9 @@ func (n *Node) Start(ctx context.Context, started Container) error {
 	}
 	// Known before its policy is set, so that it is not taken for nobody's.
 	n.remember(started, reserved.UID)
+	if err := n.confine(started.Group, *reserved); err != nil {
+		return err
+	}
 	if reserved.Init.Policy == "" {
 		return nil
 	}
@@ -74,6 +77,15 @@ func (n *Node) Start(ctx context.Context, started Container) error {
 	running.settled = true
 	n.containers[started.ID] = running
 	return nil
+}
+
+// confine lets the container's threads run on all of its pCPUs. Their control group keeps them
+// from others, but a runtime that is confined itself may have passed less on to them.
+func (n *Node) confine(group string, reserved claim.Reserved) error {
+	if len(reserved.PCPUs) == 0 {
+		return nil
+	}
+	return n.Threads.Confine(group, reserved.PCPUs)
 }
 
 // apply gives a container's group its budget. What ended containers have left in the groups

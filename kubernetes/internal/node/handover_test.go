@@ -38,7 +38,9 @@ func TestClaimIsHandedOverWhereItIsAllocatedNow(t *testing.T) {
 	c, first := r.used("a", "c1")
 	r.end(first)
 	reallocate(c, "pod-next", "n1", 1)
-	second := r.container(c, "c2")
+	// CDI has told it of pCPU 0, and its gate would keep it from running on pCPU 1.
+	refused(t, r.run(r.container(c, "c2")), "the claim default/a has been allocated anew")
+	second := r.container(c, "c3")
 	if err := r.run(second); err != nil {
 		t.Fatal(err)
 	}

@@ -28,8 +28,9 @@ type Claims interface {
 	Get(ctx context.Context, namespace, name string) (*resourceapi.ResourceClaim, error)
 }
 
-// Threads sets the scheduling policy of all threads of a group.
+// Threads sets where and how all threads of a group run.
 type Threads interface {
+	Confine(group string, pcpus []int) error
 	SetPolicy(group string, init reservation.Init) error
 	// Plain returns whether a group has threads, and none of these a real-time policy.
 	Plain(group string) (bool, error)

@@ -43,6 +43,8 @@ func (c claims) Get(_ context.Context, namespace, name string) (*resourceapi.Res
 // threads is a fake of the kernel's scheduler.
 type threads map[string]reservation.Init
 
+func (p threads) Confine(string, []int) error { return nil }
+
 func (p threads) SetPolicy(group string, init reservation.Init) error {
 	p[group] = init
 	return nil

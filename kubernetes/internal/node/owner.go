@@ -72,7 +72,8 @@ func (n *Node) claimOf(asking Container, said *answer) (*claim.Reserved, error) 
 
 // handOver gives a claim to the next pod that it is reserved for, in the place where it is
 // allocated now: the kubelet does not prepare it anew if that pod came while the last one
-// was ending.
+// was ending. Where that is another place, the container that asks is refused, as CDI has told
+// it of the earlier one; the kubelet makes another.
 func (n *Node) handOver(reserved claim.Reserved, asking Container, present *resourceapi.ResourceClaim) (
 	*claim.Reserved, error) {
 	if present == nil || string(present.UID) != reserved.UID {
@@ -94,14 +95,19 @@ func (n *Node) handOver(reserved claim.Reserved, asking Container, present *reso
 	if err := n.checkAlone(asking, &wanted); err != nil {
 		return nil, err
 	}
-	if !reserved.SameAs(wanted) {
-		records, err := n.Records.All()
-		if err != nil {
-			return nil, err
-		}
-		if err := n.checkRoom(wanted, records); err != nil {
-			return nil, err
-		}
+	if reserved.SameAs(wanted) {
+		return &wanted, n.Records.Write(wanted)
 	}
-	return &wanted, n.Records.Write(wanted)
+	records, err := n.Records.All()
+	if err != nil {
+		return nil, err
+	}
+	if err := n.checkRoom(wanted, records); err != nil {
+		return nil, err
+	}
+	if err := n.Records.Write(wanted); err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("the claim %s has been allocated anew since the container %s was described: the "+
+		"kubelet tries again", reserved, asking.Name)
 }

@@ -17,6 +17,8 @@ import (
 // How often threads are looked for that the runtime's process has started meanwhile.
 const tries = 20
 
+const threadsFile = "cgroup.threads"
+
 var policies = map[string]uint32{"fifo": unix.SCHED_FIFO, "rr": unix.SCHED_RR}
 
 // KernelThreads sets policies by sched_setattr().
@@ -25,8 +27,37 @@ var policies = map[string]uint32{"fifo": unix.SCHED_FIFO, "rr": unix.SCHED_RR}
 // which some dialects refuse, and versions before 1.2 ignore them without a word.
 type KernelThreads struct{ Files cgroup.Files }
 
+// Confine implements Threads. A directory that stands in for control groups has no threads.
+func (k KernelThreads) Confine(group string, pcpus []int) error {
+	if !k.Files.Has(group, threadsFile) {
+		return nil
+	}
+	var set unix.CPUSet
+	for _, pcpu := range pcpus {
+		set.Set(pcpu)
+	}
+	return k.each(group, func(thread int) error {
+		if err := unix.SchedSetaffinity(thread, &set); err != nil {
+			return fmt.Errorf("the kernel does not let the container run on the pCPUs %v: %w", pcpus, err)
+		}
+		return nil
+	})
+}
+
 // SetPolicy implements Threads. The program that the threads execute later keeps it.
 func (k KernelThreads) SetPolicy(group string, init reservation.Init) error {
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policies[init.Policy],
+		Priority: uint32(init.Priority)}
+	return k.each(group, func(thread int) error {
+		if err := unix.SchedSetAttr(thread, &attr, 0); err != nil {
+			return fmt.Errorf("the kernel gives the container no SCHED_%s: %w", strings.ToUpper(init.Policy), err)
+		}
+		return nil
+	})
+}
+
+// each does something to all threads of a group, those that are started meanwhile included.
+func (k KernelThreads) each(group string, do func(thread int) error) error {
 	done := map[int]bool{}
 	for range tries {
 		threads, err := k.threads(group)
@@ -38,11 +69,8 @@ func (k KernelThreads) SetPolicy(group string, init reservation.Init) error {
 			if done[thread] {
 				continue
 			}
-			attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policies[init.Policy],
-				Priority: uint32(init.Priority)}
-			if err := unix.SchedSetAttr(thread, &attr, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-				return fmt.Errorf("the kernel gives the container no SCHED_%s: %w",
-					strings.ToUpper(init.Policy), err)
+			if err := do(thread); err != nil && !errors.Is(err, unix.ESRCH) {
+				return err
 			}
 			done[thread] = true
 		}
@@ -50,8 +78,7 @@ func (k KernelThreads) SetPolicy(group string, init reservation.Init) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the control group /%s has no process, or ever new ones: the container cannot be "+
-		"given %s", group, init.Policy)
+	return fmt.Errorf("the control group /%s has no process, or ever new ones: the container cannot be started", group)
 }
 
 // Plain implements Threads.
@@ -83,7 +110,7 @@ func (k KernelThreads) Plain(group string) (bool, error) {
 }
 
 func (k KernelThreads) threads(group string) ([]int, error) {
-	text, err := k.Files.Read(group, "cgroup.threads")
+	text, err := k.Files.Read(group, threadsFile)
 	if err != nil {
 		return nil, err
 	}

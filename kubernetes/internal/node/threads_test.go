@@ -35,7 +35,18 @@ func TestProcessThatWaitsInTheGroupGetsThePolicy(t *testing.T) {
 	}
 	set := node.KernelThreads{Files: cgroup.Dir(root)}
 
+	if err := set.Confine("", []int{0}); err != nil {
+		t.Error("a directory without threads: ", err)
+	}
 	write(strconv.Itoa(waiting.Process.Pid) + "\n")
+	if err := set.Confine("", []int{0}); err != nil {
+		t.Error(err)
+	}
+	var cpus unix.CPUSet
+	if err := unix.SchedGetaffinity(waiting.Process.Pid, &cpus); err != nil || cpus.Count() != 1 || !cpus.IsSet(0) {
+		t.Error(cpus, err)
+	}
+	refused(t, set.Confine("", []int{1023}), "the kernel does not let the container run on the pCPUs [1023]")
 	plain(t, set, true)
 	err := set.SetPolicy("", reservation.Init{Policy: "rr", Priority: 7})
 	if errors.Is(err, unix.EPERM) {
