@@ -123,6 +123,14 @@ to no less than that, while a more critical container is lent something and less
 lend_most is free. True, as nothing is taken from servers that do not say so, and nothing is
 lent before lend_after_misses is set. Read by nova-rt-compute.
 """),
+    cfg.BoolOpt(
+        'move_on_misses', default=False,
+        help="""
+Whether a vCPU of a container that misses deadlines, and to which nothing can be lent where it
+is, is moved to a pCPU of its host where something can. Nothing else is admitted on the host
+for the time of the move, up to two periods and a second. It counts only after
+lend_after_misses, and not where reservations occupy every pCPU. Read by nova-rt-compute.
+"""),
     cfg.StrOpt(
         'cpu_set',
         help="""

@@ -331,7 +331,7 @@ class RTComputeManager(manager.ComputeManager):
             self.in_place_resize.undo_unclaimed(context, node)
         if begun:
             self.update_available_resource(context)
-        self._reactions = reactions.begin(self.driver)
+        self._reactions = reactions.begin(self.driver, self.rt)
 
     def cleanup_host(self) -> None:
         """See base class; what is lent is given back."""

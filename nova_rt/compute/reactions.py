@@ -11,6 +11,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from nova_rt import kinds
+from nova_rt.compute import relief
 from nova_rt.reaction import ears
 from nova_rt.reaction import loan_policy
 from nova_rt.reaction import reactor
@@ -35,32 +36,48 @@ class Driver(Protocol):
         """Have something called whenever a server has started."""
 
 
-class Reactions:
-    """The reactor, and who writes down what it does."""
+class Tracker(Protocol):
+    """What is asked of the resource tracker."""
 
-    def __init__(self, driver: Driver, listen: ears.Listen) -> None:
+    def relieve(self, server: str, most: int) -> bool:
+        """Move a vCPU of a server to where more can be lent; return whether that was done."""
+
+
+class Reactions:
+    """The reactor, who moves vCPUs for it, and who writes down what they do."""
+
+    def __init__(self, driver: Driver, tracker: Tracker, listen: ears.Listen) -> None:
         self._driver = driver
         self._records = records.Records()
+        policy = loan_policy.from_options(CONF)
+        self._relief = relief.Relief(
+            lambda server: tracker.relieve(server, policy.most), self._moved)
         self._reactor = reactor.Reactor(
-            driver.reservations, driver.running, loan_policy.from_options(CONF),
-            self._records.tell, self._records.tell_shrunk, listen=listen)
+            driver.reservations, driver.running, policy,
+            self._records.tell, self._records.tell_shrunk, listen=listen,
+            relieve=self._relief.ask if CONF.rt.move_on_misses else reactor.stays)
         driver.on_start(self._reactor.look_again)
         self._reactor.start()
+
+    def _moved(self, server: str) -> None:
+        self._records.tell_moved(server)
+        self._reactor.moved(server)
 
     def end(self) -> None:
         """Give back what is lent, and write down what is left to be."""
         self._driver.on_start(lambda: None)
+        self._relief.end()
         self._reactor.stop()
         self._records.close()
 
 
-def begin(driver: Driver) -> Reactions | None:
+def begin(driver: Driver, tracker: Tracker) -> Reactions | None:
     """Begin to hear of misses, if that is wanted; None if not, or if nothing is offered."""
     kind = kinds.of_host(driver.reservations.dialect, None)
     if not CONF.rt.hear_misses or kind is None:
         return None
     try:
-        return Reactions(driver, ears.LISTEN[kind])
+        return Reactions(driver, tracker, ears.LISTEN[kind])
     except OSError as exc:
         LOG.warning('No misses are heard (%s): raise fs.inotify.max_user_instances, or set '
                     '[rt] hear_misses=false.', exc)

@@ -124,7 +124,24 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         :raises InternalError: with a sentence, if it holds both pCPUs for now
         :raises InstanceNotFound: if it has gone
         """
-        node = self._moves.move(server, source, target)
+        self._report_move(context, self._moves.move(server, source, target))
+
+    @_locked
+    def relieve(self, server: str, most: int) -> bool:
+        """Move a vCPU of a server to where more can be lent to it.
+
+        :param most: the bandwidth that may be lent on each pCPU, in fixed point
+        :returns: whether that was done; if not, no pCPU is better, or it cannot be moved now
+        :raises: as :meth:`move_vcpu`
+        """
+        if not self.driver.reservations.can_move():
+            return False
+        node = self._moves.relieve(server, most)
+        if node is not None:
+            self._report_move(nova_context.get_admin_context(), node)
+        return node is not None
+
+    def _report_move(self, context: nova_context.RequestContext, node: str) -> None:
         try:
             self._update(context.elevated(), self.compute_nodes[node])
         except Exception as exc:

@@ -23,6 +23,7 @@ from nova_rt.defrag import planner
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
 from nova_rt.instance import vcpu_move
+from nova_rt.reaction import better_pcpu
 
 LOG = logging.getLogger(__name__)
 
@@ -112,6 +113,21 @@ class VCPUMoves:
             self._tracker.hold(instance)
         node: str = instance.node
         return node
+
+    def relieve(self, server: str, most: int) -> str | None:
+        """Move a vCPU of a server to where more can be lent to it.
+
+        :param most: the bandwidth that may be lent on each pCPU, in fixed point
+        :returns: the node that the server is on; None if no pCPU is better, or it cannot be
+            moved now
+        :raises: as :meth:`move`
+        """
+        instance = holdings.fetch(nova_context.get_admin_context(), server)
+        holding = holdings.holding_of(instance)
+        if holding is None or not vcpu_move.movable(instance):
+            return None
+        found = better_pcpu.find(self._tracker.shares, holding, most)
+        return None if found is None else self.move(server, *found)
 
     def undo_interrupted(self, instance: objects.Instance) -> None:
         """Undo a move that was interrupted: none is under way while the lock is held."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from collections.abc import Mapping
 import dataclasses
 import os
+import queue
 import select
 import threading
 import time
@@ -64,6 +65,10 @@ class _Help:
     again_s: float = 0.0
 
 
+def stays(server: str) -> None:
+    """Leave a server where it is."""
+
+
 class Reactor:
     """Watches the servers that run, and lends those that miss their deadlines.
 
@@ -74,13 +79,15 @@ class Reactor:
     :param tell_shrunk: is told of servers that are shrunk for others
     :param quiet_s: least time between two loans of a server that are told
     :param listen: begins to hear of a server
+    :param relieve: is asked to move a container to which nothing can be lent where it is
     :raises OSError: if the kernel has no inotify instance left for it
     """
 
     def __init__(self, reservations: host.Host,
                  running: Callable[[], Mapping[str, containers.Container]],
                  policy: loan_policy.LoanPolicy, tell: Tell, tell_shrunk: Tell,
-                 quiet_s: float = QUIET_S, listen: ears.Listen = ears.to_container) -> None:
+                 quiet_s: float = QUIET_S, listen: ears.Listen = ears.to_container,
+                 relieve: Callable[[str], None] = stays) -> None:
         self._host = reservations
         self._running = running
         self._policy = policy
@@ -88,6 +95,9 @@ class Reactor:
         self._tell_shrunk = tell_shrunk
         self._quiet_s = quiet_s
         self._listen = listen
+        self._relieve = relieve
+        # Those that were moved by others' threads.
+        self._moved: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._watcher = watcher.Watcher()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._ends = False
@@ -114,6 +124,11 @@ class Reactor:
         with self._waking:
             if not self._ends:
                 os.eventfd_write(self._wake, 1)
+
+    def moved(self, server: str) -> None:
+        """Let a server that was moved be helped when it misses again; any thread may call."""
+        self._moved.put(server)
+        self.look_again()
 
     def stop(self) -> None:
         """End, and give back what is lent."""
@@ -147,6 +162,9 @@ class Reactor:
         if self._wake in ready:
             os.eventfd_read(self._wake)
             self._refresh_s = 0.0
+            while not self._moved.empty():
+                # It has nothing on loan: a move gives that back.
+                self._helped.pop(self._moved.get(), None)
         if self._watcher.fileno() in ready:
             for news in self._watcher.look():
                 self._hear(news)
@@ -242,6 +260,8 @@ class Reactor:
         if before is not None and before.lent and lent:
             self._helped[server] = dataclasses.replace(before, ends_s=ends_s, until_s=until_s)
             return
+        if not lent and self._host.lends:
+            self._relieve(server)
         told = time.monotonic() >= self._told_s.get(server, 0.0) + self._quiet_s
         self._helped[server] = _Help(bool(lent), ends_s, until_s, told)
         if told:

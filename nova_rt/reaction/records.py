@@ -15,6 +15,7 @@ LOG = logging.getLogger(__name__)
 
 ACTION = 'rt_loan'
 SHRINK = 'rt_shrink'
+MOVE = 'rt_move'
 # What waits for Nova's database; more is left to the log.
 _MOST = 100
 # How long a stop waits for what is left.
@@ -36,6 +37,11 @@ class Records:
     def tell_shrunk(self, server: str, sentence: str) -> None:
         """Record that a server was shrunk, or has its reservation again."""
         self._put(server, sentence, SHRINK)
+
+    def tell_moved(self, server: str) -> None:
+        """Record that a vCPU of a server was moved to where more can be lent to it."""
+        self._put(server, 'As it misses deadlines, a vCPU of it was moved to another CPU of '
+                          'its host, where more can be lent to it.', MOVE)
 
     def _put(self, server: str, sentence: str, action: str) -> None:
         try:

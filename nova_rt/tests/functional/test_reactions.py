@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 import socket
 import time
+import types
 import unittest
 from unittest import mock
 
@@ -22,14 +23,21 @@ from nova_rt.tests.unit.monitor import examples
 from nova_rt.virt import containers
 from nova_rt.virt import loans
 
+OPTIONS = {'lend_after_misses': 2, 'miss_window': 60.0, 'lend_for': 600.0}
+
 
 @unittest.skipIf(os.geteuid(), 'Needs root: makes a mount namespace.')
-class ReactionsTestCase(cloud.CloudTestCase):
+class HearingTestCase(cloud.CloudTestCase):
+    """A host that hears of misses.
+
+    :cvar options: of its nova.conf, besides OPTIONS
+    """
+
+    options = types.MappingProxyType({})
 
     def setUp(self):
         super().setUp()
-        self.flags(hear_misses=True, lend_after_misses=2, miss_window=60.0, lend_for=600.0,
-                   group='rt')
+        self.flags(hear_misses=True, group='rt', **{**OPTIONS, **self.options})
         self.inside = processes.Container()
         self.addCleanup(self.inside.end)
         self.useFixture(fixtures.MockPatchObject(
@@ -48,11 +56,11 @@ class ReactionsTestCase(cloud.CloudTestCase):
         for _ in range(times):
             activity.miss()
 
-    def told(self, server):
-        """Return what the user is told of loans, the newest first."""
+    def told(self, server, action='rt_loan'):
+        """Return what the user is told of what was done, the newest first."""
         actions = self.api.api_get(
             f'servers/{server["id"]}/os-instance-actions').body['instanceActions']
-        return [each['message'] for each in actions if each['action'] == 'rt_loan']
+        return [each['message'] for each in actions if each['action'] == action]
 
     def lent(self, server):
         kernel = self.kernel_of(self.computes['host1'])
@@ -61,6 +69,10 @@ class ReactionsTestCase(cloud.CloudTestCase):
 
     def reactor(self):
         return self.computes['host1'].manager._reactions._reactor
+
+
+
+class ReactionsTestCase(HearingTestCase):
 
     def suffering(self):
         """Boot a server whose application misses its deadlines, and wait for the loan."""
@@ -116,6 +128,42 @@ class ReactionsTestCase(cloud.CloudTestCase):
         self.assert_audited()
 
 
+class MovesOnMissesTestCase(HearingTestCase):
+
+    options = types.MappingProxyType({
+        'lend_after_misses': 1, 'lend_for': 1.0, 'move_on_misses': True,
+        'placement_policy': 'first-fit'})
+
+    def setUp(self):
+        super().setUp()
+        numbers = []
+
+        def first_process(number):
+            """Let only the first container tell of misses."""
+            numbers.append(number)
+            if number != numbers[0]:
+                raise ProcessLookupError(number)
+            return self.inside.pid
+        self.useFixture(fixtures.MockPatchObject(containers, 'first_process', first_process))
+
+    def test_where_nothing_can_be_lent_a_vcpu_is_moved_to_where_something_can(self):
+        activity = self.activity()
+        server = self.boot(self.make_flavor(30, 1))
+        other = self.boot(self.make_flavor(65, 1))
+        self.assertEqual([(0,), (0,)], [self.pcpus_of(each) for each in (server, other)])
+        self.eventually(lambda: self.assertIn(server['id'], self.reactor()._known))
+        self.miss(activity, 1)
+        self.eventually(lambda: self.assertEqual((1,), self.pcpus_of(server)))
+        self.eventually(lambda: self.assertEqual(1, len(self.told(server, 'rt_move'))))
+        self.assertEqual((0,), self.pcpus_of(other))
+        self.assert_ledgers([65, 30, 0, 0])
+        self.assert_audited()
+        self.eventually(lambda: self.assertNotIn(server['id'], self.reactor()._helped))
+        self.miss(activity, 1)
+        self.eventually(lambda: self.assertEqual(['0%', '80%', '0%', '0%'], self.lent(server)))
+        self.assert_audited()
+
+
 class MachineReactionsTestCase(cloud.CloudTestCase):
     """A socket on which the test listens stands in for QEMU's."""
 
@@ -138,6 +186,8 @@ class MachineReactionsTestCase(cloud.CloudTestCase):
         server = self.boot(self.make_flavor(30, 1))
         fake_machine_driver.FakeMachineDriver.ports[server['id']] = self.port
         self.computes['host1'].manager._reactions._reactor.look_again()
+        # As each connection that stays follows one that does not.
+        self.listener.accept()[0].close()
         guest, _ = self.listener.accept()
         self.addCleanup(guest.close)
         guest.send(examples.missed(1))

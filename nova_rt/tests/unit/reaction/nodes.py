@@ -42,6 +42,7 @@ class Node:
             book=loans.Loans(folder))
         self.told = []
         self.shrunk = []
+        self.to_move = []
         self.runs = {}
         self._numbers = {}
         self._new_container = new_container
@@ -58,7 +59,8 @@ class Node:
         self.reactor = reactors.Reactor(
             self.host, lambda: dict(self.runs), policy(**wanted),
             lambda server, sentence: self.told.append((server, sentence)),
-            lambda server, sentence: self.shrunk.append((server, sentence)), quiet_s)
+            lambda server, sentence: self.shrunk.append((server, sentence)), quiet_s,
+            relieve=self.to_move.append)
         self.reactor.start()
 
     def run(self, server, number, holding=HELD):

@@ -209,3 +209,31 @@ def test_without_libvirt_those_that_are_known_are_heard(node, monkeypatch):
     job.miss()
     node.sentences(1)
     assert node.has(7) == 80
+
+
+def test_one_that_can_be_lent_nothing_is_to_be_moved_and_helped_where_it_is_then(node):
+    job = node.run(WEB, 7)
+    node.run(DB, 8, ledger.Holding(reservation.Reservation(60_000, 100_000, 1), (0,)))
+    node.begin(after=1)
+    node.watched(WEB, DB)
+    job.miss()
+    node.sentences(1)
+    job.miss()
+    time.sleep(0.1)
+    # Not at each miss.
+    assert node.to_move == [WEB]
+    node.host.move(7, ledger.Holding(reservation.Reservation(30_000, 100_000, 1), (1,)))
+    node.reactor.moved(WEB)
+    node.eventually(lambda: WEB not in node.reactor._helped)
+    job.miss()
+    assert 'up to 50% of a CPU is lent' in node.sentences(2)[1]
+    assert node.to_move == [WEB]
+
+
+def test_one_that_is_lent_something_stays(node):
+    job = node.run(WEB, 7)
+    node.begin(after=1)
+    node.watched(WEB)
+    job.miss()
+    node.sentences(1)
+    assert node.to_move == []
