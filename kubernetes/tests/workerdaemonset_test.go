@@ -4,9 +4,11 @@ package tests
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
@@ -18,7 +20,9 @@ const driverNamespace = "nova-rt"
 // from an image, with those rights and mounts. The pod is made here, as the DaemonSets'
 // controller would. It has the node's network, as there is no other, and the node's
 // credentials, as the API server has no address that its own certificate names here.
-func (w *worker) runDriverInPod() {
+//
+// end gives the node its service again.
+func (w *worker) runDriverInPod() (end func()) {
 	w.Helper()
 	ctx := context.Background()
 	found, err := cluster.client.AppsV1().DaemonSets(driverNamespace).Get(ctx, "nova-rt-dra", metav1.GetOptions{})
@@ -40,12 +44,24 @@ func (w *worker) runDriverInPod() {
 	if _, err := cluster.client.CoreV1().Pods(driverNamespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
-	w.Cleanup(func() {
-		// The next machine has a node of the same name.
+	remove := func(patience int64) {
 		_ = cluster.client.CoreV1().Pods(driverNamespace).Delete(ctx, pod.Name,
-			metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
-	})
+			metav1.DeleteOptions{GracePeriodSeconds: &patience})
+	}
+	// The next machine has a node of the same name.
+	w.Cleanup(func() { remove(0) })
 	w.wait(func() error { return ready(pod.Name) })
+	return func() {
+		remove(10)
+		w.wait(func() error {
+			_, err := cluster.client.CoreV1().Pods(driverNamespace).Get(ctx, pod.Name, metav1.GetOptions{})
+			if !apierrors.IsNotFound(err) {
+				return errors.Join(err, errNotYet)
+			}
+			return nil
+		})
+		w.must("systemctl start nova-rt-dra")
+	}
 }
 
 // ready wants a pod of the driver to answer as its probe has it.

@@ -240,11 +240,20 @@ func TestWorkerWithARealKubeletAndRuntime(t *testing.T) {
 	w.neverWithout()
 	w.wait(func() error { return w.holds(before) })
 
-	w.runDriverInPod()
-	w.same("with the driver in a pod", names, groups, before)
+	end := w.runDriverInPod()
+	// The driver's own group besides, which has no budget.
+	with := w.held()
+	for line := range strings.Lines(before) {
+		if !strings.Contains(with, line) {
+			t.Errorf("with the driver in a pod, the groups have:\n%sbut had %s", with, line)
+		}
+	}
+	w.same("with the driver in a pod", names, groups, with)
 	runPod(t, hogPod("real-f"), 10_000, 100_000, 1)
 	w.gets(append(groups, w.running("real-f")...), append(percents, 10), append(vcpus, 1))
 	remove(t, "real-f")
+	w.wait(func() error { return w.holds(with) })
+	end()
 	w.wait(func() error { return w.holds(before) })
 
 	for _, name := range names {
