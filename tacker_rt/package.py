@@ -105,8 +105,8 @@ class Package:
         :param find: returns the objects of the manifests
         :param flavour: that is deployed; None to compare with the descriptors of all
         """
-        given = self.descriptors()
-        wrong = [report for file, content in given for report in reports(file, content)]
+        loaded = [_loaded(file, content) for file, content in self.descriptors()]
+        wrong = [report for _, found in loaded for report in found]
         if wrong:
             # What cannot be read has nothing to be compared with.
             return wrong
@@ -114,9 +114,8 @@ class Package:
             objects = find()
         except document.UnreadableError as exc:
             return [exc.report]
-        sources = [document.load(file, content) for file, content in given]
         return sorted(manifests.validate(
-            [each for each in sources if _is_of(each, flavour)], objects),
+            [source for source, _ in loaded if source and _is_of(source, flavour)], objects),
             key=lambda report: (report.file, report.line))
 
     def _objects(self, name: str, content: bytes) -> list[document.Document]:
@@ -144,13 +143,18 @@ def text(content: bytes, file: str) -> str:
 
 def reports(file: str, content: str) -> list[document.Report]:
     """Return all problems of a descriptor, ordered by line."""
+    return _loaded(file, content)[1]
+
+
+def _loaded(file: str, content: str) -> tuple[document.Document | None, list[document.Report]]:
+    """Return a descriptor, None if it cannot be read, and all its problems by line."""
     try:
         source = document.load(file, content)
     except document.UnreadableError as exc:
-        return [exc.report]
+        return None, [exc.report]
     _, wrong = validation.validate(source.content)
-    return sorted([*source.duplicates(), *map(source.report, wrong)],
-                  key=lambda report: report.line)
+    return source, sorted([*source.duplicates(), *map(source.report, wrong)],
+                          key=lambda report: report.line)
 
 
 @contextlib.contextmanager

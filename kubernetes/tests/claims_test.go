@@ -86,7 +86,7 @@ func TestPodWaitsWhileTheNodeIsFull(t *testing.T) {
 }
 
 func unschedulable(name string) error {
-	pod, err := cluster.client.CoreV1().Pods(namespace).Get(context.Background(), name, metav1.GetOptions{})
+	pod, err := podNamed(name)
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func TestRestartsLoseAndLeakNothing(t *testing.T) {
 	// The kubelet restarts without its memory of pods that run: it prepares them again.
 	n.kubelet.stop()
 	ctx := context.Background()
-	pod, err := cluster.client.CoreV1().Pods(namespace).Get(ctx, "restart-a", metav1.GetOptions{})
+	pod, err := podNamed("restart-a")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -193,7 +193,7 @@ func (n *fakeNode) running(names ...string) {
 	n.Helper()
 	n.wait(func() error {
 		for _, name := range names {
-			pod, err := cluster.client.CoreV1().Pods(namespace).Get(context.Background(), name, metav1.GetOptions{})
+			pod, err := podNamed(name)
 			if err != nil {
 				return err
 			}

@@ -48,19 +48,6 @@ func readFigure4(t *testing.T) (*resourceapi.ResourceClaim, *corev1.Pod) {
 	return claim, pod
 }
 
-// submit makes a claim and the pod that has it.
-func submit(t *testing.T, claim *resourceapi.ResourceClaim, pod *corev1.Pod) {
-	t.Helper()
-	ctx := context.Background()
-	if _, err := cluster.client.ResourceV1().ResourceClaims(namespace).Create(ctx, claim,
-		metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := cluster.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func get(t *testing.T, claim string) *resourceapi.ResourceClaim {
 	t.Helper()
 	found, err := cluster.client.ResourceV1().ResourceClaims(namespace).Get(context.Background(), claim,
@@ -316,7 +303,7 @@ func TestAlgorithm1TriesEachNodeAndWaitsForAnother(t *testing.T) {
 func waiting(names []string, want int) error {
 	waiting, running := 0, 0
 	for _, name := range names {
-		pod, err := cluster.client.CoreV1().Pods(namespace).Get(context.Background(), name, metav1.GetOptions{})
+		pod, err := podNamed(name)
 		if err != nil {
 			return err
 		}

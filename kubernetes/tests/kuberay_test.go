@@ -72,17 +72,7 @@ func TestPodsOfAnUnmodifiedKubeRayGetTheirClaims(t *testing.T) {
 	})
 	// A head and two workers, of 30% on two pCPUs each. Pods that are scheduled at once may
 	// all be on the same two.
-	n.wait(func() error {
-		got := n.bandwidths()
-		sum := int64(0)
-		for _, each := range got {
-			sum += each
-		}
-		if sum != 6*314_572 {
-			return fmt.Errorf("all pods have %v: %w", got, errNotYet)
-		}
-		return nil
-	})
+	n.wait(func() error { return total(n, 6*314_572) })
 	if err := clusters.Delete(ctx, "claims", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -68,15 +68,25 @@ func run(t testing.TB, name, node string, runtimeUS, periodUS, vcpus int64) {
 // runPod creates a pod with a claim of its name.
 func runPod(t testing.TB, pod *corev1.Pod, runtimeUS, periodUS, vcpus int64) {
 	t.Helper()
+	submit(t, claimOf(pod.Name, runtimeUS, periodUS, vcpus), pod)
+}
+
+// submit creates a claim and the pod that has it.
+func submit(t testing.TB, claim *resourceapi.ResourceClaim, pod *corev1.Pod) {
+	t.Helper()
 	ctx := context.Background()
-	_, err := cluster.client.ResourceV1().ResourceClaims(namespace).Create(ctx,
-		claimOf(pod.Name, runtimeUS, periodUS, vcpus), metav1.CreateOptions{})
-	if err != nil {
+	if _, err := cluster.client.ResourceV1().ResourceClaims(namespace).Create(ctx, claim,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := cluster.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// podNamed returns a pod as it is now.
+func podNamed(name string) (*corev1.Pod, error) {
+	return cluster.client.CoreV1().Pods(namespace).Get(context.Background(), name, metav1.GetOptions{})
 }
 
 func remove(t testing.TB, name string) {

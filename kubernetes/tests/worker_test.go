@@ -251,7 +251,7 @@ func (w *worker) running(names ...string) []string {
 	for _, name := range names {
 		var id string
 		w.wait(func() error {
-			pod, err := cluster.client.CoreV1().Pods(namespace).Get(context.Background(), name, metav1.GetOptions{})
+			pod, err := podNamed(name)
 			if err != nil {
 				return err
 			}

@@ -3,12 +3,9 @@
 package tests
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // neverWithout has a container start while the driver is down, of a pod that does not ask
@@ -42,7 +39,7 @@ func (w *worker) neverWithout() {
 
 // statusOf returns all that the kubelet says of a pod's container.
 func statusOf(name string) (string, error) {
-	pod, err := cluster.client.CoreV1().Pods(namespace).Get(context.Background(), name, metav1.GetOptions{})
+	pod, err := podNamed(name)
 	if err != nil {
 		return "", err
 	}
@@ -52,7 +49,7 @@ func statusOf(name string) (string, error) {
 
 // again wants a container that was refused to run at last.
 func again(name string) error {
-	pod, err := cluster.client.CoreV1().Pods(namespace).Get(context.Background(), name, metav1.GetOptions{})
+	pod, err := podNamed(name)
 	if err != nil {
 		return err
 	}

@@ -194,7 +194,7 @@ func (w *worker) nothingLeft() error {
 // gone wants pods and their claims to be no more.
 func gone(names ...string) error {
 	for _, name := range names {
-		_, err := cluster.client.CoreV1().Pods(namespace).Get(context.Background(), name, metav1.GetOptions{})
+		_, err := podNamed(name)
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the pod %s is still there: %w", name, errors.Join(err, errNotYet))
 		}

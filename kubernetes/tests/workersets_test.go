@@ -3,7 +3,6 @@
 package tests
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const (
@@ -127,7 +125,7 @@ func (w *worker) respond(name string, set taskSet) outcome {
 }
 
 func succeeded(name string) error {
-	pod, err := cluster.client.CoreV1().Pods(namespace).Get(context.Background(), name, metav1.GetOptions{})
+	pod, err := podNamed(name)
 	if err == nil && pod.Status.Phase != corev1.PodSucceeded {
 		err = fmt.Errorf("the pod %s is %s: %w", name, pod.Status.Phase, errNotYet)
 	}

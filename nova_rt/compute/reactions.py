@@ -51,11 +51,12 @@ class Reactions:
         self._records = records.Records()
         policy = loan_policy.from_options(CONF)
         self._relief = relief.Relief(
-            lambda server: tracker.relieve(server, policy.most), self._moved)
+            lambda server: tracker.relieve(server, policy.most), self._moved,
+        ) if CONF.rt.move_on_misses else None
         self._reactor = reactor.Reactor(
             driver.reservations, driver.running, policy,
             self._records.tell, self._records.tell_shrunk, listen=listen,
-            relieve=self._relief.ask if CONF.rt.move_on_misses else reactor.stays)
+            relieve=self._relief.ask if self._relief else reactor.stays)
         driver.on_start(self._reactor.look_again)
         self._reactor.start()
 
@@ -66,7 +67,8 @@ class Reactions:
     def end(self) -> None:
         """Give back what is lent, and write down what is left to be."""
         self._driver.on_start(lambda: None)
-        self._relief.end()
+        if self._relief is not None:
+            self._relief.end()
         self._reactor.stop()
         self._records.close()
 

@@ -53,10 +53,9 @@ class Relief:
         self._thread.join(_PATIENCE_S)
 
     def _run(self) -> None:
-        while not self._ended.is_set() and (server := self._waiting.get()) is not None:
+        while (server := self._waiting.get()) is not None and not self._ended.is_set():
             began_s = time.monotonic()
-            if not self._ended.is_set():
-                self._relieve(server)
+            self._relieve(server)
             self._ended.wait(_REST * (time.monotonic() - began_s))
 
     def _relieve(self, server: str) -> None:

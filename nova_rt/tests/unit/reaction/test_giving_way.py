@@ -25,6 +25,16 @@ ELASTIC = ledger.Holding(
     elastic.Terms(criticality.Criticality.A, 20_000))
 
 
+def lent_what_another_gave_up(node):
+    """Return the control jobs of a critical server with a loan, and of the one shrunk for it."""
+    job, other = node.run(WEB, 7, CRITICAL), node.run(DB, 8, ELASTIC)
+    node.begin(after=1)
+    node.watched(WEB, DB)
+    job.miss()
+    node.sentences(1)
+    return job, other
+
+
 def test_a_less_critical_one_gives_way_and_both_are_told(node):
     job = node.run(WEB, 7, CRITICAL)
     node.run(DB, 8, ELASTIC)
@@ -43,11 +53,7 @@ def test_a_less_critical_one_gives_way_and_both_are_told(node):
 
 
 def test_one_that_misses_while_it_is_shrunk_has_its_own_again(node):
-    job, other = node.run(WEB, 7, CRITICAL), node.run(DB, 8, ELASTIC)
-    node.begin(after=1)
-    node.watched(WEB, DB)
-    job.miss()
-    node.sentences(1)
+    _, other = lent_what_another_gave_up(node)
     other.miss()
     node.eventually(lambda: len(node.shrunk) == 2)
     assert (node.has(7), node.has(8)) == (30, 60)
@@ -57,11 +63,7 @@ def test_one_that_misses_while_it_is_shrunk_has_its_own_again(node):
 
 
 def test_the_borrower_is_helped_at_its_next_miss_when_another_has_its_own_again(node):
-    job, other = node.run(WEB, 7, CRITICAL), node.run(DB, 8, ELASTIC)
-    node.begin(after=1)
-    node.watched(WEB, DB)
-    job.miss()
-    node.sentences(1)
+    job, other = lent_what_another_gave_up(node)
     other.miss()
     node.eventually(lambda: len(node.shrunk) == 2)
     node.kernel.stop(8)
@@ -70,11 +72,7 @@ def test_the_borrower_is_helped_at_its_next_miss_when_another_has_its_own_again(
 
 
 def test_the_borrower_is_helped_though_the_other_could_not_have_its_own(node, monkeypatch):
-    job, other = node.run(WEB, 7, CRITICAL), node.run(DB, 8, ELASTIC)
-    node.begin(after=1)
-    node.watched(WEB, DB)
-    job.miss()
-    node.sentences(1)
+    job, other = lent_what_another_gave_up(node)
     lend = node.host.lend
 
     def refused(number, *args):
@@ -118,11 +116,7 @@ def test_one_that_could_be_lent_nothing_has_its_own_again_too(node):
 
 def test_one_that_is_refused_its_own_is_given_it_soon(node, monkeypatch):
     monkeypatch.setattr(reactors, '_AGAIN_S', 0.3)
-    job, other = node.run(WEB, 7, CRITICAL), node.run(DB, 8, ELASTIC)
-    node.begin(after=1)
-    node.watched(WEB, DB)
-    job.miss()
-    node.sentences(1)
+    _, other = lent_what_another_gave_up(node)
     lend, asked = node.host.lend, []
 
     def refused(number, *args):
