@@ -8,6 +8,7 @@ import threading
 import openstack.exceptions
 import pytest
 
+from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
 from stack.services import keystone
 from stack.services import nova
@@ -15,8 +16,10 @@ from stack.services import nova
 NAMES = ('scheduler-1', 'scheduler-2')
 CLIENTS = 8
 # Runtime in µs every 200 ms, and vCPUs; two pCPUs have room for half of them.
-SHAPES = ((20_000, 1), (20_000, 2), (30_000, 1), (10_000, 2), (40_000, 1))
-SERVERS = 24
+SHAPES = ((40_000, 1), (40_000, 2), (60_000, 1), (20_000, 2), (80_000, 1))
+# Twice as many of half as much with FULL=1.
+TIMES = 2 if full.WANTED else 1
+SERVERS = 12 * TIMES
 # A budget is written in whole µs.
 ROUNDING = 8
 # What Nova logs, if asked to log all, whenever it chooses hosts.
@@ -102,7 +105,7 @@ class Watch:
 
 def test_two_schedulers_and_eight_clients_never_overcommit_and_say_why(
         stack, schedulers, user, flavors, kernel, manage, no_quota):
-    wanted = [flavors(runtime_us, vcpus=vcpus) for runtime_us, vcpus in SHAPES]
+    wanted = [flavors(runtime_us // TIMES, vcpus=vcpus) for runtime_us, vcpus in SHAPES]
     wanted = [wanted[i % len(wanted)] for i in range(SERVERS)]
     with Watch(stack, kernel) as watch, \
             concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:

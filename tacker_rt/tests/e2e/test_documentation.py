@@ -8,6 +8,7 @@ import time
 import pytest
 
 from nova_rt.testing import documentation
+from nova_rt.testing import full
 from nova_rt.tests.e2e import network
 from stack.services import neutron
 from tacker_rt.testing import packages
@@ -44,6 +45,7 @@ def small(admin):
     admin.run('flavor delete small')
 
 
+@full.only
 def test_the_page_on_deployment(
         stack, desk, small, flavor, flavor_rt1, operator):
     def package():

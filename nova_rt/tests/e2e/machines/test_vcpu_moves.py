@@ -14,6 +14,7 @@ import pytest
 
 from nova_rt import ledger
 from nova_rt import reservation
+from nova_rt.testing import full
 from nova_rt.tests.e2e.machines import private_libvirt
 from nova_rt.tests.e2e.machines import servers
 from nova_rt.tests.e2e.machines.test_machines import BOOTED_NS
@@ -121,7 +122,7 @@ def test_a_vcpu_moves_only_with_none_or_all_of_its_budget(crowded, left):
     assert [each for each in left if 0 < each < 30_000_000 - 2 * late] == []
 
 
-@pytest.mark.parametrize('hogs', [0, 2])
+@pytest.mark.parametrize('hogs', [pytest.param(0, marks=full.only), 2])
 def test_while_a_vcpu_is_moved_nobody_has_less_than_is_reserved(crowded, hogs):
     """In a second of whole periods, as without moves; hogs are SCHED_OTHER.
 
