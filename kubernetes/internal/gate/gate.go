@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"nova-rt/kubernetes/internal/cgroup"
+	"nova-rt/kubernetes/internal/policy"
 	"nova-rt/kubernetes/internal/topology"
 )
 
@@ -25,8 +26,6 @@ const (
 	// Path is where CDI puts it into containers: in memory, unless a pod mounts the node's /dev,
 	// which then has an empty file of that name.
 	Path = "/dev/" + Program
-	// MaxPriority is what containers with a claim may choose: their budget bounds them.
-	MaxPriority = 99
 )
 
 // Promise is what a container must have.
@@ -88,8 +87,8 @@ func (p Promise) Check(has Has) error {
 		lacks = "the pCPUs " + topology.FormatList(p.PCPUs)
 	case p.Policy != "" && (p.Policy != has.Policy || p.Priority != has.Priority):
 		lacks = fmt.Sprintf("SCHED_%s %d", strings.ToUpper(p.Policy), p.Priority)
-	case has.MaxPriority < MaxPriority:
-		lacks = fmt.Sprintf("RLIMIT_RTPRIO %d", MaxPriority)
+	case has.MaxPriority < policy.MaxPriority:
+		lacks = fmt.Sprintf("RLIMIT_RTPRIO %d", policy.MaxPriority)
 	default:
 		return nil
 	}

@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nova-rt/kubernetes/internal/cgroup"
+	"nova-rt/kubernetes/internal/policy"
 	"nova-rt/kubernetes/internal/topology"
 )
-
-var policies = map[uint32]string{unix.SCHED_FIFO: "fifo", unix.SCHED_RR: "rr"}
 
 // Self returns what the container of this process has.
 func Self() (Has, error) {
@@ -38,7 +37,7 @@ func Self() (Has, error) {
 	if err != nil {
 		return has, fmt.Errorf("the kernel does not say which policy the container has: %w", err)
 	}
-	has.Policy, has.Priority = policies[attr.Policy], int64(attr.Priority)
+	has.Policy, has.Priority = policy.Name(attr.Policy), int64(attr.Priority)
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_RTPRIO, &limit); err != nil {
 		return has, fmt.Errorf("the kernel does not say which priority the container may choose: %w", err)

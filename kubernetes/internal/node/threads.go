@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nova-rt/kubernetes/internal/cgroup"
+	"nova-rt/kubernetes/internal/policy"
 	"nova-rt/kubernetes/internal/reservation"
 )
 
@@ -18,8 +19,6 @@ import (
 const tries = 20
 
 const threadsFile = "cgroup.threads"
-
-var policies = map[string]uint32{"fifo": unix.SCHED_FIFO, "rr": unix.SCHED_RR}
 
 // KernelThreads sets policies by sched_setattr().
 //
@@ -46,8 +45,12 @@ func (k KernelThreads) Confine(group string, pcpus []int) error {
 
 // SetPolicy implements Threads. The program that the threads execute later keeps it.
 func (k KernelThreads) SetPolicy(group string, init reservation.Init) error {
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policies[init.Policy],
-		Priority: uint32(init.Priority)}
+	number, known := policy.Number(init.Policy)
+	if !known {
+		return fmt.Errorf("the record of the claim has the policy %q: give one of %s", init.Policy,
+			strings.Join(policy.Names(), ", "))
+	}
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: number, Priority: uint32(init.Priority)}
 	return k.each(group, func(thread int) error {
 		if err := unix.SchedSetAttr(thread, &attr, 0); err != nil {
 			return fmt.Errorf("the kernel gives the container no SCHED_%s: %w", strings.ToUpper(init.Policy), err)

@@ -18,8 +18,8 @@ import (
 	"github.com/containerd/nri/pkg/stub"
 
 	"nova-rt/kubernetes/internal/claim"
-	"nova-rt/kubernetes/internal/gate"
 	"nova-rt/kubernetes/internal/node"
+	"nova-rt/kubernetes/internal/policy"
 	"nova-rt/kubernetes/internal/serve"
 	"nova-rt/kubernetes/internal/topology"
 )
@@ -148,7 +148,7 @@ func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox,
 	if len(reserved.PCPUs) > 0 {
 		adjustment.SetLinuxCPUSetCPUs(topology.FormatList(reserved.PCPUs))
 	}
-	adjustment.AddRlimit("RLIMIT_RTPRIO", gate.MaxPriority, gate.MaxPriority)
+	adjustment.AddRlimit("RLIMIT_RTPRIO", policy.MaxPriority, policy.MaxPriority)
 	return adjustment, nil, nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"nova-rt/kubernetes/internal/policy"
 )
 
 // APIVersion and Kind of the opaque parameters of a claim.
@@ -15,11 +17,7 @@ const (
 	Kind       = "Reservation"
 )
 
-var (
-	policies    = []string{"fifo", "rr"}
-	maxPriority = int64(99)
-	known       = []string{"apiVersion", "kind", Runtime, Period, Policy, Priority}
-)
+var known = []string{"apiVersion", "kind", Runtime, Period, Policy, Priority}
 
 // Init is the scheduling policy under which a container's init is started; the zero
 // value leaves it as it is.
@@ -86,27 +84,27 @@ func parseInit(values map[string]json.RawMessage) (Init, error) {
 	if !hasPolicy {
 		if hasPriority {
 			return Init{}, invalid("%s is set without %s: set %s to one of %s too.",
-				Priority, Policy, Policy, strings.Join(policies, ", "))
+				Priority, Policy, Policy, strings.Join(policy.Names(), ", "))
 		}
 		return Init{}, nil
 	}
-	var policy string
-	if json.Unmarshal(raw, &policy) != nil || !slices.Contains(policies, policy) {
+	var name string
+	if json.Unmarshal(raw, &name) != nil || !slices.Contains(policy.Names(), name) {
 		return Init{}, invalid("%s is %s: give one of %s.", Policy, shown(raw),
-			strings.Join(policies, ", "))
+			strings.Join(policy.Names(), ", "))
 	}
 	if !hasPriority {
-		return Init{policy, 1}, nil
+		return Init{name, 1}, nil
 	}
 	number, err := parseNumber(Priority, priority)
 	if err != nil {
 		return Init{}, err
 	}
-	if number < 1 || number > maxPriority {
+	if number < 1 || number > policy.MaxPriority {
 		return Init{}, invalid("%s is %d, but a priority must be from 1 to %d.",
-			Priority, number, maxPriority)
+			Priority, number, policy.MaxPriority)
 	}
-	return Init{policy, number}, nil
+	return Init{name, number}, nil
 }
 
 func quoted(text string) json.RawMessage {
