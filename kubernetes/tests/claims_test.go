@@ -283,7 +283,7 @@ func TestNodeThatShrinks(t *testing.T) {
 	n.wait(n.nothingLeft)
 }
 
-// Without the annotation, it would start without its reservation.
+// Without the annotation, the runtime does not miss the driver, but the gate does.
 func TestContainerWaitsForADriverThatIsDown(t *testing.T) {
 	n := newNode(t, "down", 1)
 	ctx := context.Background()
@@ -300,7 +300,7 @@ func TestContainerWaitsForADriverThatIsDown(t *testing.T) {
 	n.running("down-a")
 	n.kubelet.stop()
 	running := n.kubelet.pods[string(pod.UID)]
-	env, err := n.environment([]string{"nova-rt.cpu/claim=" + running.claims[0].Uid})
+	edits, err := n.edits([]string{"nova-rt.cpu/claim=" + running.claims[0].Uid})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,16 +308,20 @@ func TestContainerWaitsForADriverThatIsDown(t *testing.T) {
 	// It crashes while the driver is down, and is to restart.
 	n.killDriver()
 	n.runtime.end(running.container)
-	again := func() error {
-		id, _, err := n.runtime.run(string(pod.UID), pod.Name, env, pod.Annotations)
+	again := func(annotations map[string]string) error {
+		id, _, err := n.runtime.run(string(pod.UID), pod.Name, edits, annotations)
 		running.container = id
 		return err
 	}
-	if err := again(); err == nil || !strings.Contains(err.Error(), "nova-rt") {
-		t.Errorf("the container is started without the driver: %v", err)
+	if err := again(pod.Annotations); err == nil || !strings.Contains(err.Error(), "nova-rt") {
+		t.Errorf("the container is created without the driver: %v", err)
+	}
+	if err := again(nil); err == nil || !strings.Contains(err.Error(),
+		"has not got 30000 µs every 100000 µs of its claim") {
+		t.Errorf("the container is started without its reservation: %v", err)
 	}
 	n.startDriver()
-	n.wait(again)
+	n.wait(func() error { return again(pod.Annotations) })
 	if got := n.bandwidths(); !slices.Equal(got, []int64{314_572}) {
 		t.Errorf("all pods have %v", got)
 	}

@@ -117,12 +117,12 @@ func (k *fakeKubelet) run(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	took := times{prepare: time.Since(began)}
-	env, err := k.node.environment(devices)
+	edits, err := k.node.edits(devices)
 	if err != nil {
 		return err
 	}
 	began = time.Now()
-	id, cpus, err := k.node.runtime.run(string(pod.UID), pod.Name, env, pod.Annotations)
+	id, cpus, err := k.node.runtime.run(string(pod.UID), pod.Name, edits, pod.Annotations)
 	if err != nil {
 		return err
 	}

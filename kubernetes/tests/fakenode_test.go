@@ -303,29 +303,39 @@ func (n *fakeNode) healthy() error {
 	return nil
 }
 
-// environment returns what CDI puts into a container for some devices.
-func (n *fakeNode) environment(devices []string) ([]string, error) {
-	var env []string
+// edits are what CDI changes of a container.
+type edits struct {
+	Env   []string
+	Hooks []struct {
+		HookName string
+		Args     []string
+	}
+}
+
+// edits returns what CDI changes of a container for some devices.
+func (n *fakeNode) edits(devices []string) (edits, error) {
+	var all edits
 	for _, device := range devices {
 		kind, uid, _ := strings.Cut(device, "=")
 		text, err := os.ReadFile(filepath.Join(n.dir, "cdi", strings.Replace(kind, "/", "-", 1)+"_"+uid+".json"))
 		if err != nil {
-			return nil, err
+			return all, err
 		}
 		var spec struct {
 			Kind    string
 			Devices []struct {
 				Name           string
-				ContainerEdits struct{ Env []string }
+				ContainerEdits edits
 			}
 		}
 		if err := json.Unmarshal(text, &spec); err != nil {
-			return nil, err
+			return all, err
 		}
 		if spec.Kind != kind || spec.Devices[0].Name != uid {
-			return nil, fmt.Errorf("%s is not of %s", text, device)
+			return all, fmt.Errorf("%s is not of %s", text, device)
 		}
-		env = append(env, spec.Devices[0].ContainerEdits.Env...)
+		all.Env = append(all.Env, spec.Devices[0].ContainerEdits.Env...)
+		all.Hooks = append(all.Hooks, spec.Devices[0].ContainerEdits.Hooks...)
 	}
-	return env, nil
+	return all, nil
 }

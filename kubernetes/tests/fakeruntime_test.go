@@ -14,10 +14,14 @@ import (
 	"github.com/containerd/nri/pkg/adaptation"
 	"github.com/containerd/nri/pkg/api"
 	validator "github.com/containerd/nri/plugins/default-validator/builtin"
+
+	"nova-rt/kubernetes/internal/cgroup"
+	"nova-rt/kubernetes/internal/gate"
+	"nova-rt/kubernetes/internal/topology"
 )
 
 // fakeRuntime is a container runtime without containers: it makes their control groups,
-// and asks plug-ins by NRI's own library, in the order in which containerd does.
+// asks plug-ins by NRI's own library, in the order in which containerd does, and runs the gate.
 type fakeRuntime struct {
 	node   *fakeNode
 	socket string
@@ -119,7 +123,7 @@ func (r *fakeRuntime) synchronize(ctx context.Context, tell adaptation.SyncCB) e
 }
 
 // run creates and starts a container of a pod; it returns its id and its CPUs.
-func (r *fakeRuntime) run(uid, name string, env []string, annotations map[string]string) (string, string, error) {
+func (r *fakeRuntime) run(uid, name string, edits edits, annotations map[string]string) (string, string, error) {
 	ctx := context.Background()
 	r.mutex.Lock()
 	r.serial++
@@ -127,7 +131,7 @@ func (r *fakeRuntime) run(uid, name string, env []string, annotations map[string
 	pod := &api.PodSandbox{Id: "sandbox-" + uid, Uid: uid, Name: name, Namespace: namespace,
 		Annotations: annotations}
 	group := "kubepods/pod" + uid + "/" + id
-	container := &api.Container{Id: id, PodSandboxId: pod.Id, Name: name, Env: env,
+	container := &api.Container{Id: id, PodSandboxId: pod.Id, Name: name, Env: edits.Env,
 		State: api.ContainerState_CONTAINER_CREATED, Linux: &api.LinuxContainer{CgroupsPath: "/" + group}}
 	r.pods[pod.Id] = pod
 	r.mutex.Unlock()
@@ -139,7 +143,11 @@ func (r *fakeRuntime) run(uid, name string, env []string, annotations map[string
 	block := r.nri.BlockPluginSync()
 	defer block.Unblock()
 	r.node.makeGroup(group)
-	if err := r.nri.StartContainer(ctx, &api.StartContainerRequest{Pod: pod, Container: container}); err != nil {
+	err = r.nri.StartContainer(ctx, &api.StartContainerRequest{Pod: pod, Container: container})
+	if err == nil {
+		err = r.runGate(group, edits, created.GetAdjust())
+	}
+	if err != nil {
 		r.node.removeGroup(group)
 		_, _ = r.nri.StopContainer(ctx, &api.StopContainerRequest{Pod: pod, Container: container})
 		return "", "", err
@@ -149,6 +157,40 @@ func (r *fakeRuntime) run(uid, name string, env []string, annotations map[string
 	container.State = api.ContainerState_CONTAINER_RUNNING
 	r.containers[id] = container
 	return id, created.GetAdjust().GetLinux().GetResources().GetCpu().GetCpus(), nil
+}
+
+// runGate does what the hooks of a container's claim do in it. Nothing is scheduled here, so
+// the policy is as promised.
+func (r *fakeRuntime) runGate(group string, edits edits, adjusted *api.ContainerAdjustment) error {
+	for _, hook := range edits.Hooks {
+		if hook.HookName != "startContainer" || hook.Args[0] != gate.Program {
+			return fmt.Errorf("CDI has the hook %v, which is not the gate's", hook)
+		}
+		promise, err := gate.Parse(hook.Args[1:])
+		if err != nil {
+			return err
+		}
+		has := gate.Has{Policy: promise.Policy, Priority: promise.Priority}
+		dialect, err := cgroup.Detect(cgroup.Dir(r.node.groupDir("")), group, r.node.pcpus)
+		if err != nil {
+			return err
+		}
+		if has.Budget, err = dialect.Read(group); err != nil {
+			return err
+		}
+		if has.PCPUs, err = topology.ParseList(adjusted.GetLinux().GetResources().GetCpu().GetCpus()); err != nil {
+			return err
+		}
+		for _, limit := range adjusted.GetRlimits() {
+			if limit.GetType() == "RLIMIT_RTPRIO" {
+				has.MaxPriority = limit.GetSoft()
+			}
+		}
+		if err := promise.Check(has); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // end ends a container and removes it.

@@ -200,10 +200,10 @@ func (n *fakeNode) forwards(claim *resourceapi.ResourceClaim, uid string) {
 	if err != nil || !slices.Equal(devices, []string{"nova-rt.cpu/claim=" + uid}) {
 		n.Errorf("the driver answers %v, %v", devices, err)
 	}
-	env, err := n.environment(devices)
+	edits, err := n.edits(devices)
 	if want := "NOVA_RT_CLAIM_" + strings.ReplaceAll(uid, "-", "_") + "=100/1000"; err != nil ||
-		!slices.Equal(env, []string{want}) {
-		n.Errorf("the CDI device gives %v, %v", env, err)
+		!slices.Equal(edits.Env, []string{want}) {
+		n.Errorf("the CDI device gives %v, %v", edits, err)
 	}
 	text, err := os.ReadFile(filepath.Join(n.dir, "cdi", "nova-rt.cpu-claim_"+uid+".json"))
 	if err != nil {

@@ -62,7 +62,7 @@ func (n *Node) Start(ctx context.Context, started Container) error {
 	if err := n.apply(started.Group, n.budget(*reserved)); err != nil {
 		return err
 	}
-	// Known before its policy is set, so that it is not taken for nobody's.
+	// Known before it has its policy, so that its budget is not taken for nobody's.
 	n.remember(started, reserved.UID)
 	if err := n.confine(started.Group, *reserved); err != nil {
 		return err
@@ -70,13 +70,7 @@ func (n *Node) Start(ctx context.Context, started Container) error {
 	if reserved.Init.Policy == "" {
 		return nil
 	}
-	if err := n.Threads.SetPolicy(started.Group, reserved.Init); err != nil {
-		return err
-	}
-	running := n.containers[started.ID]
-	running.settled = true
-	n.containers[started.ID] = running
-	return nil
+	return n.Threads.SetPolicy(started.Group, reserved.Init)
 }
 
 // confine lets the container's threads run on all of its pCPUs. Their control group keeps them

@@ -32,8 +32,6 @@ type Claims interface {
 type Threads interface {
 	Confine(group string, pcpus []int) error
 	SetPolicy(group string, init reservation.Init) error
-	// Plain returns whether a group has threads, and none of these a real-time policy.
-	Plain(group string) (bool, error)
 }
 
 // Without the runtime's word, a container would be started without its reservation.
@@ -69,8 +67,6 @@ type container struct {
 	id, pod, name string
 	claim         string
 	group         string
-	// Whether it was seen to have its policy: what it chooses afterwards is its own business.
-	settled bool
 }
 
 // New returns a node whose containers are not known yet.
@@ -232,40 +228,21 @@ func (n *Node) live() map[string]bool {
 	return groups
 }
 
-// heal gives a container that runs what its claim says, if it has something else.
+// heal gives a container its budget back. Its gate has seen it there before the program ran,
+// so somebody else has written the group since: an administrator, or another program of the
+// node. The policy is left alone: what the program chooses is its own business.
 func (n *Node) heal(running container) error {
 	reserved, err := n.Records.Get(running.claim)
 	if err != nil || reserved == nil || reserved.Pod != running.pod {
 		return err
 	}
 	wanted := n.budget(*reserved)
-	if !n.Hierarchy.Holds(running.group, wanted) {
-		if err := n.checkAlone(Container{Pod: running.pod, Name: running.name}, reserved); err != nil {
-			return err
-		}
-		if err := n.Hierarchy.Apply(running.group, wanted); err != nil {
-			return err
-		}
-	}
-	return n.settlePolicy(running, reserved.Init)
-}
-
-// settlePolicy gives a container the policy of its claim that started while this process
-// was down, or was killed before it had set it.
-func (n *Node) settlePolicy(running container, init reservation.Init) error {
-	if running.settled {
+	if n.Hierarchy.Holds(running.group, wanted) {
 		return nil
 	}
-	if init.Policy != "" {
-		plain, err := n.Threads.Plain(running.group)
-		if err == nil && plain {
-			err = n.Threads.SetPolicy(running.group, init)
-		}
-		if err != nil {
-			return err
-		}
+	// Nor does it get a budget by naming its pod's claim, which another container has.
+	if err := n.checkAlone(Container{Pod: running.pod, Name: running.name}, reserved); err != nil {
+		return err
 	}
-	running.settled = true
-	n.containers[running.id] = running
-	return nil
+	return n.Hierarchy.Apply(running.group, wanted)
 }

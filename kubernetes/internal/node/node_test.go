@@ -50,11 +50,6 @@ func (p threads) SetPolicy(group string, init reservation.Init) error {
 	return nil
 }
 
-func (p threads) Plain(group string) (bool, error) {
-	_, set := p[group]
-	return !set, nil
-}
-
 // rig is a node with a fake kernel; its driver can be killed and started again.
 type rig struct {
 	*testing.T
@@ -310,24 +305,23 @@ func TestNothingIsTakenBeforeTheRuntimeHasSaidWhatRuns(t *testing.T) {
 	r.held(box.Group, 30_000)
 }
 
-// missed returns a container with 30% of pCPU 0 whose start the driver has not seen.
-func (r *rig) missed(name, id string) node.Container {
-	r.Helper()
-	c := r.allocated(name, 30_000, 100_000, 0)
-	r.prepare(c)
-	box := r.container(c, id)
-	r.kernel.Mkdir(box.Group)
-	return box
-}
-
-func TestContainerThatStartedWithoutTheDriverIsGivenItsReservation(t *testing.T) {
+func TestBudgetThatSomebodyElseHasChangedIsGivenBack(t *testing.T) {
 	r := newRig(t, 1)
-	box := r.missed("a", "c1")
-	r.start(box)
-	if err := r.Reconcile(); err != nil {
-		t.Fatal(err)
+	_, box := r.used("a", "c1")
+	for _, restarted := range []bool{false, true} {
+		for _, changed := range []string{"0", "10000"} {
+			if err := r.kernel.Write(box.Group, "cpu.rt_multi_runtime_us", changed); err != nil {
+				t.Fatal(err)
+			}
+			if restarted {
+				r.start(box)
+			}
+			if err := r.Reconcile(); err != nil {
+				t.Fatal(err)
+			}
+			r.held(box.Group, 60_000)
+		}
 	}
-	r.held(box.Group, 30_000)
 }
 
 func TestContainerThatRestartsTakesOverFromItsPredecessor(t *testing.T) {

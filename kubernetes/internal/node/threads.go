@@ -84,34 +84,6 @@ func (k KernelThreads) each(group string, do func(thread int) error) error {
 	return fmt.Errorf("the control group /%s has no process, or ever new ones: the container cannot be started", group)
 }
 
-// Plain implements Threads.
-func (k KernelThreads) Plain(group string) (bool, error) {
-	threads, err := k.threads(group)
-	if err != nil {
-		// One that has ended needs no policy.
-		if errors.Is(err, cgroup.ErrGone) {
-			err = nil
-		}
-		return false, err
-	}
-	seen := false
-	for _, thread := range threads {
-		attr, err := unix.SchedGetAttr(thread, 0)
-		if errors.Is(err, unix.ESRCH) {
-			continue
-		}
-		if err != nil {
-			return false, fmt.Errorf("the kernel does not say which policy the container has: %w", err)
-		}
-		switch attr.Policy {
-		case unix.SCHED_FIFO, unix.SCHED_RR, unix.SCHED_DEADLINE:
-			return false, nil
-		}
-		seen = true
-	}
-	return seen, nil
-}
-
 func (k KernelThreads) threads(group string) ([]int, error) {
 	text, err := k.Files.Read(group, threadsFile)
 	if err != nil {

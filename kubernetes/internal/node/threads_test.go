@@ -47,7 +47,6 @@ func TestProcessThatWaitsInTheGroupGetsThePolicy(t *testing.T) {
 		t.Error(cpus, err)
 	}
 	refused(t, set.Confine("", []int{1023}), "the kernel does not let the container run on the pCPUs [1023]")
-	plain(t, set, true)
 	err := set.SetPolicy("", reservation.Init{Policy: "rr", Priority: 7})
 	if errors.Is(err, unix.EPERM) {
 		t.Skip("this process may not set real-time policies")
@@ -59,18 +58,8 @@ func TestProcessThatWaitsInTheGroupGetsThePolicy(t *testing.T) {
 	if err != nil || attr.Policy != unix.SCHED_RR || attr.Priority != 7 {
 		t.Errorf("%+v (%v)", attr, err)
 	}
-	plain(t, set, false)
-	write("")
-	plain(t, set, false)
 	write("0\n")
 	refused(t, set.SetPolicy("", reservation.Init{Policy: "fifo", Priority: 1}), "hostPID: true")
 	write("")
 	refused(t, set.SetPolicy("", reservation.Init{Policy: "fifo", Priority: 1}), "has no process")
-}
-
-func plain(t *testing.T, set node.KernelThreads, want bool) {
-	t.Helper()
-	if got, err := set.Plain(""); got != want || err != nil {
-		t.Errorf("got %v (%v), not %v", got, err, want)
-	}
 }

@@ -101,8 +101,10 @@ func (p *Plugin) Synchronize(ctx context.Context, pods []*api.PodSandbox,
 	return p.confine(containers)
 }
 
-// confine returns what is to be changed of containers that were created while this process
-// was down. Their limit on priorities cannot be raised any more.
+// confine returns what is to be changed of containers whose CPUs somebody has changed while
+// this process was down, and could not be asked: the kubelet does with the CPU manager's
+// static policy, which gives all containers without CPUs of their own those that are left. It
+// tells them once.
 func (p *Plugin) confine(containers []*api.Container) ([]*api.ContainerUpdate, error) {
 	places, err := p.Node.Places()
 	if err != nil {
@@ -115,8 +117,8 @@ func (p *Plugin) confine(containers []*api.Container) ([]*api.ContainerUpdate, e
 		if !known || found.GetLinux().GetResources().GetCpu().GetCpus() == wanted {
 			continue
 		}
-		p.Log.Warn("a container was created without the driver: until it is started anew, it cannot choose "+
-			"real-time policies itself", "container", found.GetName())
+		p.Log.Warn("a container was given other CPUs without the driver, and gets those of its claim again",
+			"container", found.GetName(), "cpus", found.GetLinux().GetResources().GetCpu().GetCpus())
 		update := confinement(found.GetId(), wanted)
 		// It may end meanwhile, which must not close the connection.
 		update.SetIgnoreFailure()

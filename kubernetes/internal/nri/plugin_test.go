@@ -26,7 +26,7 @@ func container(kernel *fakekernel.Kernel, name, cpus string) *api.Container {
 			Resources: &api.LinuxResources{Cpu: &api.LinuxCPU{Cpus: cpus}}}}
 }
 
-func TestContainerThatWasCreatedWithoutTheDriverIsConfined(t *testing.T) {
+func TestContainerThatWasGivenOtherCPUsWithoutTheDriverGetsItsOwnAgain(t *testing.T) {
 	kernel := fakekernel.New(4, 943_719)
 	kernel.Mkdir("kubepods")
 	dialect, err := cgroup.Detect(kernel, "kubepods", 4)
@@ -60,7 +60,7 @@ func TestContainerThatWasCreatedWithoutTheDriverIsConfined(t *testing.T) {
 	if len(got) != 2 || got["loose"] != "1,3" || got["wide"] != "1,3" {
 		t.Error(got)
 	}
-	if want := "was created without the driver"; strings.Count(log.String(), want) != 2 {
+	if want := "was given other CPUs without the driver"; strings.Count(log.String(), want) != 2 {
 		t.Error(log.String())
 	}
 }
