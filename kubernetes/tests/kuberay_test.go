@@ -4,6 +4,7 @@ package tests
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -78,7 +80,13 @@ func TestPodsOfAnUnmodifiedKubeRayGetTheirClaims(t *testing.T) {
 	}
 	n.wait(n.nothingLeft)
 	n.wait(func() error { return noClaimsLeft("claims-") })
+	if err := templates.Delete(ctx, "ray", metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
 }
+
+var kinds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // startKubeRay runs the operator, with its kinds, for the length of a test.
 func startKubeRay(t *testing.T, program string) {
@@ -93,8 +101,8 @@ func startKubeRay(t *testing.T, program string) {
 		if err := yaml.Unmarshal(text, &kind.Object); err != nil {
 			t.Fatal(err)
 		}
-		_, err = cluster.dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
-			Resource: "customresourcedefinitions"}).Create(context.Background(), &kind, metav1.CreateOptions{})
+		t.Cleanup(func() { removeKind(t, kind.GetName()) })
+		_, err = cluster.dynamic.Resource(kinds).Create(context.Background(), &kind, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,6 +119,20 @@ func startKubeRay(t *testing.T, program string) {
 			t.Logf("the operator said:\n%s", log)
 		}
 	})
+}
+
+// removeKind removes a kind from the cluster, with all that is of it.
+func removeKind(t *testing.T, name string) {
+	err := eventually(func() error {
+		err := cluster.dynamic.Resource(kinds).Delete(context.Background(), name, metav1.DeleteOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("the kind %s is still there: %w", name, errors.Join(err, errNotYet))
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // noClaimsLeft wants no claim whose name begins so.
