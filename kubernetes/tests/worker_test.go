@@ -122,16 +122,15 @@ func (w *worker) makeDisk() error {
 		append(append([]string{"gcc"}, compile...), w.path("share/hog"), "../../stack/image/hog.c"),
 		append(append([]string{"gcc"}, compile...), w.path("pause"), "../worker/pause.c"),
 		append(append([]string{"gcc"}, compile...), w.path("periodic"), "../worker/periodic.c"),
+		{"cp", os.Getenv("NOVA_RT_DRIVER_IMAGE"), w.path("share/driver.tar")},
 		{"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", w.path("key")},
 	} {
 		if err := command(c[0], c[1:]...); err != nil {
 			return err
 		}
 	}
-	if err := writeImages(w.path("share/images.tar"), map[string][]string{
-		"pause": {w.path("pause")}, "periodic": {w.path("periodic")}, "hog": {w.path("share/hog")},
-		// As the Dockerfile makes it.
-		"nova-rt-dra": {w.path("share/nova-rt-dra"), w.path("share/nova-rt-gate")}}); err != nil {
+	if err := writeImages(w.path("share/images.tar"), map[string]string{
+		"pause": w.path("pause"), "periodic": w.path("periodic"), "hog": w.path("share/hog")}); err != nil {
 		return err
 	}
 	public, err := os.ReadFile(w.path("key.pub"))

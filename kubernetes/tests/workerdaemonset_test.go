@@ -17,7 +17,7 @@ import (
 const driverNamespace = "nova-rt"
 
 // runDriverInPod runs the driver as the DaemonSet has it, in the place of the node's service:
-// from an image, with those rights and mounts. The pod is made here, as the DaemonSets'
+// from the Dockerfile's image, with those rights and mounts. The pod is made here, as the DaemonSets'
 // controller would. It has the node's network, as there is no other, and the node's
 // credentials, as the API server has no address that its own certificate names here.
 //
@@ -32,7 +32,7 @@ func (w *worker) runDriverInPod() (end func()) {
 	pod := &corev1.Pod{ObjectMeta: found.Spec.Template.ObjectMeta, Spec: found.Spec.Template.Spec}
 	pod.Name, pod.Spec.NodeName, pod.Spec.HostNetwork = "nova-rt-dra-"+workerNode, workerNode, true
 	driver := &pod.Spec.Containers[0]
-	driver.Image, driver.ImagePullPolicy = imageOf("nova-rt-dra"), corev1.PullNever
+	driver.Image, driver.ImagePullPolicy = driverImage, corev1.PullNever
 	const credentials = "/etc/nova-rt-dra.conf"
 	driver.Args = append(driver.Args, "--kubeconfig="+credentials)
 	driver.VolumeMounts = append(driver.VolumeMounts, corev1.VolumeMount{
@@ -40,7 +40,7 @@ func (w *worker) runDriverInPod() (end func()) {
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "credentials", VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: credentials, Type: ptr.To(corev1.HostPathFile)}}})
 
-	w.must("systemctl stop nova-rt-dra")
+	w.must("ctr --namespace k8s.io images import /srv/worker/driver.tar && systemctl stop nova-rt-dra")
 	if _, err := cluster.client.CoreV1().Pods(driverNamespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}

@@ -13,27 +13,23 @@ import (
 	"runtime"
 )
 
-// writeImages writes an archive, as "docker save" does, of images of static programs, by
-// their names. The first program is what a container runs.
-func writeImages(file string, images map[string][]string) error {
+// writeImages writes an archive, as "docker save" does, of images of one static program each,
+// by their names.
+func writeImages(file string, images map[string]string) error {
 	contents := map[string][]byte{}
 	var manifest []map[string]any
-	for name, programs := range images {
-		files := map[string][]byte{}
-		for _, program := range programs {
-			text, err := os.ReadFile(program)
-			if err != nil {
-				return err
-			}
-			files[filepath.Base(program)] = text
+	for name, program := range images {
+		text, err := os.ReadFile(program)
+		if err != nil {
+			return err
 		}
-		layer, err := archive(files)
+		layer, err := archive(map[string][]byte{filepath.Base(program): text})
 		if err != nil {
 			return err
 		}
 		config, err := json.Marshal(map[string]any{
 			"architecture": runtime.GOARCH, "os": "linux",
-			"config": map[string]any{"Entrypoint": []string{"/" + filepath.Base(programs[0])}},
+			"config": map[string]any{"Entrypoint": []string{"/" + filepath.Base(program)}},
 			"rootfs": map[string]any{"type": "layers",
 				"diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer))}},
 		})
