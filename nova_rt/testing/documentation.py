@@ -54,7 +54,8 @@ NOT_TYPED = {
         'doc/source/stack.rst has the same command',
     '.tox/nova/bin/openstack': 'doc/source/stack.rst has the same command',
     'make test-kernel': 'make test calls it',
-    'buildah bud -t localhost/nova-rt-dra': 'kubernetes/worker/driver-image does, without a registry',
+    'buildah bud -t localhost/nova-rt-dra':
+        'kubernetes/worker/driver-image does, without a registry',
     'kubectl apply -k kubernetes/deploy': 'kubernetes/tests/install_test.go applies the same files',
     'make test-guest': 'it is a test',
     'FULL=1': 'takes hours',
