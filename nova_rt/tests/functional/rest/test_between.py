@@ -182,11 +182,14 @@ class TestOthersRules(BetweenCase):
         self._stop_server(self.servers['web'])
         self.assert_web_stays()
 
-    def test_a_zone_that_was_asked_for_is_kept(self):
-        aggregate = self.admin_api.post_aggregate({'aggregate': {
-            'name': 'north', 'availability_zone': 'north'}})
-        self.admin_api.add_host_to_aggregate(aggregate['id'], 'host3')
-        # Its request named the zone of host1.
+    def test_what_novas_filters_refuse_is_not_planned(self):
+        """Whoever is apart from arm does not go to its host."""
+        group = self.api.post_server_groups({'name': 'apart', 'policy': 'anti-affinity'})
+        for name, percent, vcpus, host in (('web', 40, 1, 'host1'), ('arm', 50, 2, 'host3')):
+            self._delete_server(self.servers[name])
+            self.servers[name] = self.boot(
+                self.make_flavor(percent, vcpus), name=name, az=f'nova:{host}',
+                hints={'group': group['id']})
         self.assert_web_stays()
 
     def test_a_host_without_memory_gets_nobody(self):
