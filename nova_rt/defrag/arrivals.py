@@ -23,7 +23,7 @@ def room(name: str, host: Host, wanted: reservation.Reservation, most: int) -> S
     """Return at most so many moves after which a reservation fits a host."""
     if fitting.shortfall(host.shares, wanted) is None:
         return ()
-    if not host.moves or not fitting.fits_in_sum(host.shares, wanted):
+    if most < 1 or not host.moves or not fitting.fits_in_sum(host.shares, wanted):
         return None
     moves = search.find(host.layout, Goal.room_for(wanted), most)
     return None if moves is None else tuple(VCPUMove(name, move) for move in moves)

@@ -78,7 +78,8 @@ def plan(cloud: Cloud, wanted: Wanted, limits: Limits, seconds: float) -> Plan:
     :raises NoPlanError: if there is none, or none was found
     """
     ends = time.monotonic() + seconds
-    steps = evictions.find(cloud, wanted, limits)
+    # Half of the time is left for the proof.
+    steps = evictions.find(cloud, wanted, limits, ends=ends - seconds / 2)
     least: int | None = 0
     # The plan of no steps costs nothing.
     if steps != () and exact.AVAILABLE:

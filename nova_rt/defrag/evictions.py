@@ -3,14 +3,16 @@
 
 The cheapest first: it takes servers from a host that could have the room, each to a host
 that has room for it, after moves there if need be, or after one server there has gone to
-a third. It gives up after a number of looks, not after a time: the same cloud always gives
-the same plan.
+a third. It gives up after a number of looks, so the same cloud gives the same plan if it has
+the time that this takes.
 """
 
 from collections.abc import Iterator
 import dataclasses
 import heapq
 import itertools
+import math
+import time
 
 from nova_rt.defrag import arrivals
 from nova_rt.defrag import cloud as clouds
@@ -36,15 +38,20 @@ class _Node:
     migrated: frozenset[str]
 
 
-def find(cloud: Cloud, wanted: Wanted, limits: Limits, looks: int = LOOKS) -> Steps | None:
-    """Return the cheapest steps that were found, None if none were."""
+def find(cloud: Cloud, wanted: Wanted, limits: Limits, looks: int = LOOKS,
+         ends: float = math.inf) -> Steps | None:
+    """Return the cheapest steps that were found, None if none were.
+
+    :param looks: after how many looks at a host to give up
+    :param ends: when to give up at the latest, by the monotonic clock
+    """
     numbers = itertools.count()
     queue = [(0, _promise(cloud.hosts[name], wanted), next(numbers),
               _Node(cloud, name, (), frozenset())) for name in sorted(wanted.hosts)]
     heapq.heapify(queue)
     best: Steps | None = None
     seen: set[tuple[str, frozenset[str]]] = set()
-    while queue and looks:
+    while queue and looks and time.monotonic() < ends:
         cost, _, _, node = heapq.heappop(queue)
         if best is not None and cost >= clouds.cost(best):
             break
@@ -56,7 +63,7 @@ def find(cloud: Cloud, wanted: Wanted, limits: Limits, looks: int = LOOKS) -> St
             if best is None or clouds.cost(found) < clouds.cost(best):
                 best = found
             continue
-        for following in _following(node, limits):
+        for following in _following(node, limits, ends):
             key = following.host, following.migrated
             if key not in seen:
                 seen.add(key)
@@ -72,11 +79,13 @@ def _promise(host: Host, wanted: Wanted) -> int:
     return -sum(sorted(host.shares.left)[-wanted.reservation.vcpus:])
 
 
-def _following(node: _Node, limits: Limits) -> Iterator[_Node]:
+def _following(node: _Node, limits: Limits, ends: float) -> Iterator[_Node]:
     """Yield what follows when one more server has left the host."""
     migrations = limits.migrations - len(node.migrated)
     rest = limits.steps - len(node.steps)
     for server in node.cloud.hosts[node.host].guests if migrations > 0 else ():
+        if time.monotonic() >= ends:
+            return
         ways = list(itertools.islice(_ways(node.cloud, server, node.host, rest), _WIDTH))
         if not ways and migrations > 1:
             ways = list(itertools.islice(
@@ -88,15 +97,21 @@ def _following(node: _Node, limits: Limits) -> Iterator[_Node]:
 
 
 def _ways(cloud: Cloud, server: str, source: str, most: int) -> Iterator[Steps]:
-    """Yield how a server may leave its host, with no moves before those with some."""
-    later = []
-    for target in _emptiest_first(cloud, source):
-        way = arrivals.migrate(cloud, server, source, target, most)
-        if way is not None and len(way) > 1:
-            later.append(way)
-        elif way is not None:
+    """Yield how a server may leave its host, with no moves before those with some.
+
+    Moves are looked for on few hosts, as that takes long.
+    """
+    targets = [target for target in _emptiest_first(cloud, source)
+               if cloud.takes(server, source, target)]
+    full = []
+    for target in targets:
+        way = arrivals.migrate(cloud, server, source, target, 1)
+        if way is None:
+            full.append(target)
+        else:
             yield way
-    yield from sorted(later, key=len)
+    ways = [arrivals.migrate(cloud, server, source, target, most) for target in full[:_WIDTH]]
+    yield from sorted((way for way in ways if way is not None), key=len)
 
 
 def _ways_after_another(cloud: Cloud, server: str, source: str, most: int) -> Iterator[Steps]:

@@ -182,3 +182,8 @@ def test_most_plans_of_small_clouds_are_proven():
     count()
     print(f'{sum(counted)} of {len(counted)} proven')
     assert sum(counted) > 0.9 * len(counted)
+
+
+def test_without_time_the_quick_search_gives_up():
+    assert evictions.find(two(), WANTED, LIMITS) is not None
+    assert evictions.find(two(), WANTED, LIMITS, ends=0) is None
