@@ -18,6 +18,7 @@ from nova_rt.defrag import assignment  # noqa: F401
 from nova_rt.osc import client
 from nova_rt.osc import defrag
 from nova_rt.testing import cloud
+from nova_rt.testing import full
 from nova_rt.testing.fake_machine_driver import FakeMachineDriver
 from nova_rt.tests.functional import killed
 from nova_rt.tests.functional.rest import operators_cloud
@@ -145,6 +146,7 @@ class TestBetween(BetweenCase):
         self.assertEqual([], self.migrations())
 
 
+@full.only
 class TestOthersRules(BetweenCase):
 
     def assert_web_stays(self):
@@ -228,6 +230,7 @@ class TestStops(BetweenCase):
         self.assertEqual('host1', self.host_of('web'))
         self.assert_all_settled(*others)
 
+    @full.only
     def test_interrupted_it_says_that_nova_goes_on(self):
         with (mock.patch.object(client.Client, 'get', side_effect=KeyboardInterrupt),
               pytest.raises(KeyboardInterrupt)):
@@ -239,6 +242,7 @@ class TestStops(BetweenCase):
         # It plans anew: there is nothing left to do.
         self.assertEqual([], self.run_command(defrag.Run)[1])
 
+    @full.only
     def test_killed_before_nova_was_asked_all_stay_as_they_were(self):
         with (mock.patch.object(api.API, 'live_migrate', side_effect=killed.Killed),
               pytest.raises(killed.Killed)):
