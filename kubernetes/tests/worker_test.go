@@ -120,8 +120,8 @@ func (w *worker) makeDisk() error {
 	}
 	for _, c := range [][]string{
 		append(append([]string{"gcc"}, compile...), w.path("share/hog"), "../../stack/image/hog.c"),
+		append(append([]string{"gcc"}, compile...), w.path("share/periodic"), "../worker/periodic.c"),
 		append(append([]string{"gcc"}, compile...), w.path("pause"), "../worker/pause.c"),
-		append(append([]string{"gcc"}, compile...), w.path("periodic"), "../worker/periodic.c"),
 		{"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", w.path("key")},
 	} {
 		if err := command(c[0], c[1:]...); err != nil {
@@ -129,7 +129,7 @@ func (w *worker) makeDisk() error {
 		}
 	}
 	if err := writeImages(w.path("share/images.tar"), map[string][]string{
-		"pause": {w.path("pause")}, "periodic": {w.path("periodic")}, "hog": {w.path("share/hog")},
+		"pause": {w.path("pause")}, "periodic": {w.path("share/periodic")}, "hog": {w.path("share/hog")},
 		// As the Dockerfile makes it.
 		"nova-rt-dra": {w.path("share/nova-rt-dra"), w.path("share/nova-rt-gate")}}); err != nil {
 		return err
