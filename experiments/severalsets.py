@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Task sets for several CPUs, with the reservations that they need, as cases of ``kernel/test``.
+"""Task sets for several CPUs, with the reservations that they need.
 
 They are drawn as those of KubeDeadline's evaluation (its section 5.1), up to a utilisation
 of 2: of those that need two CPUs or more, and at most as many as a virtual machine has, some
-in equal steps. ``python -m experiments.severalsets CPUS`` prints them.
+in equal steps. ``python -m experiments.severalsets CPUS`` prints them as cases of
+``kernel/test``, ``python -m experiments.severalsets pods`` some as JSON for the pods of
+``kubernetes/tests``.
 """
 
 from collections.abc import Sequence
 import dataclasses
+import json
 import sys
 
 from experiments import podsets
@@ -19,6 +22,8 @@ from nova_rt.model import tasks as tasks_
 
 # For each number of CPUs: how many sets.
 COUNTS = {2: 12, 4: 30}
+# Every so many of those for four CPUs are for pods.
+EVERY = 4
 # A job whose length is the kernel's account cannot tell a turn from what it executes: so
 # short ones keep the error small.
 TURN_US = 20
@@ -104,9 +109,20 @@ def text(cpus: int) -> str:
                                  chosen[len(chosen) // 2].too_small()])
 
 
+def of_pods() -> list[dict[str, object]]:
+    """Return task sets as ``kubernetes/tests`` reads them, all times in µs."""
+    return [{'index': case.index, 'runtime_us': case.found.resource.runtime_us,
+             'period_us': case.found.resource.period_us, 'vcpus': case.found.resource.vcpus,
+             'tasks': [[task.wcet_us, task.period_us] for task in case.tasks]}
+            for case in cases(4)[1::EVERY]]
+
+
 def main() -> None:
-    """Print the cases for the number of CPUs that is asked for."""
-    print(text(int(sys.argv[1])), end='')
+    """Print what is asked for."""
+    if sys.argv[1] == 'pods':
+        print('[\n' + ',\n'.join(json.dumps(each) for each in of_pods()) + '\n]')
+    else:
+        print(text(int(sys.argv[1])), end='')
 
 
 if __name__ == '__main__':

@@ -91,6 +91,12 @@ def test_the_kernel_has_sets_for_several_cpus_up_to_all_that_fit(cpus):
     assert file.read_text() == severalsets.text(cpus)
 
 
+def test_pods_have_some_of_the_sets_for_several_cpus():
+    # What differs is written anew by "python -m experiments.severalsets pods".
+    file = Path(__file__).parents[2] / 'kubernetes/tests/testdata/severalsets.json'
+    assert json.loads(file.read_text()) == severalsets.of_pods()
+
+
 def test_late_unended_and_unbegun_jobs_are_missed():
     ms = 1_000_000
     jobs = np.array([[0, 0, 10 * ms], [0, 500 * ms, 501 * ms],
