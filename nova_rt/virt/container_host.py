@@ -132,6 +132,12 @@ class ContainerHost(host.Host):
         _, lent, _, group = self._running(pid)
         return lent.give_back(group)
 
+    def has_loan(self, pid: int) -> bool:
+        """See base class."""
+        group = self.group_of(pid)
+        return (group is not None and self._lending is not None
+                and self._lending.has_loan(group))
+
     def shrunk(self) -> Mapping[int, shrinks.Shrink]:
         """See base class."""
         return self._lending.shrunk() if self._lending else {}

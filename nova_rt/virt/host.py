@@ -80,6 +80,10 @@ class Host(abc.ABC):
         """
         return False
 
+    def has_loan(self, number: int) -> bool:
+        """Return whether a server has anything on loan."""
+        return False
+
     def shrunk(self) -> Mapping[int, shrinks.Shrink]:
         """Return what servers have given up to others, by libvirt's id of each."""
         return {}

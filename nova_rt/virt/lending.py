@@ -197,6 +197,12 @@ class Lending:
             self._settling.end([group])
             return had
 
+    def has_loan(self, group: str) -> bool:
+        """Return whether a container has anything on loan."""
+        with self.turn(), contextlib.suppress(errors.MissingControlFileError):
+            return self._loans.made(group) is not None
+        return False
+
     def admit(self, group: str, wanted: budget.Budget, take_back: Callable[[], None]) -> None:
         """Apply a budget; if there is no room, again once what ended is taken back.
 

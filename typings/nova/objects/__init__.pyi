@@ -90,7 +90,16 @@ class InstanceFault(_Object):
                                 instance_uuid: str) -> Self: ...
 
 class InstanceAction(_Object):
+    id: int
+    action: str
+    request_id: str
     def create(self) -> None: ...
+
+class InstanceActionList(_Object):
+    def __iter__(self) -> Iterator[InstanceAction]: ...
+    @classmethod
+    def get_by_instance_uuid(cls, context: nova_context.RequestContext,
+                             instance_uuid: str) -> Self: ...
 
 class Instance(_Object):
     id: int

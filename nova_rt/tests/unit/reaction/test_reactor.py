@@ -223,7 +223,7 @@ def test_one_that_can_be_lent_nothing_is_to_be_moved_and_helped_where_it_is_then
     # Not at each miss.
     assert node.to_move == [WEB]
     node.host.move(7, ledger.Holding(reservation.Reservation(30_000, 100_000, 1), (1,)))
-    node.reactor.moved(WEB)
+    node.reactor.has_room(WEB)
     node.eventually(lambda: WEB not in node.reactor._helped)
     job.miss()
     assert 'up to 50% of a CPU is lent' in node.sentences(2)[1]

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+ATTACH_INTERFACE: str
+ATTACH_VOLUME: str
+BACKUP: str
+CREATE_IMAGE: str
+DETACH_INTERFACE: str
+DETACH_VOLUME: str
+EXTEND_VOLUME: str
+LOCK: str
+SWAP_VOLUME: str
+UNLOCK: str
