@@ -65,6 +65,23 @@ def test_one_that_cannot_be_moved_keeps_no_other(host, moves):
     assert host.moved.empty()
 
 
+def test_where_no_move_helps_another_is_stopped(host):
+    evicted = queue.Queue()
+    host.answers = {'stays': False, 'lent': AssertionError}
+
+    def evict(server, asked_s):
+        assert asked_s <= time.monotonic()
+        evicted.put(server)
+        return True
+    made = relief.Relief(host.move, host.moved.put, evict)
+    made.ask('moves')
+    made.ask('stays')
+    made.ask('lent', True)
+    assert [evicted.get(timeout=PATIENCE_S) for _ in range(2)] == ['stays', 'lent']
+    made.end()
+    assert host.asked == ['moves', 'stays']
+
+
 def test_whoever_asks_never_waits(host, moves):
     host.free.clear()
     for number in range(1000):
