@@ -3,7 +3,7 @@
 start, stop, lock, reboot and delete them, and the service is killed anywhere, in any order.
 At the end of each sequence every server runs whose user wants it to, and no other.
 
-NOVA_RT_EVICTIONS_SEQUENCES is how many sequences there are (20; with FULL=1, 500), and
+NOVA_RT_EVICTIONS_SEQUENCES is how many sequences there are (4; with FULL=1, 500), and
 NOVA_RT_EVICTIONS_SEED the first one's seed. Nova's services are real, on a stand-in for libvirt
 and the kernel; the test hears the misses, and the clock of evictions goes when it says so.
 """
@@ -24,7 +24,7 @@ from nova_rt.testing import full
 from nova_rt.tests.functional import killed
 from nova_rt.tests.functional import messages
 
-SEQUENCES = int(os.environ.get('NOVA_RT_EVICTIONS_SEQUENCES', '500' if full.WANTED else '20'))
+SEQUENCES = int(os.environ.get('NOVA_RT_EVICTIONS_SEQUENCES', '500' if full.WANTED else '4'))
 SEED = int(os.environ.get('NOVA_RT_EVICTIONS_SEED', '1'))
 # Of a CPU, percent; letter; least runtime, percent. Together they fill the host.
 SERVERS = ((20, 'C', None), (15, 'C', None), (20, 'B', None), (10, 'B', 2), (15, 'A', None),
