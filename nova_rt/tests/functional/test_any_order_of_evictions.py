@@ -212,10 +212,13 @@ class AnyOrderOfEvictions(cloud.CloudTestCase):
             self.assertEqual(
                 ('active' if self.wanted[number] else 'stopped', None),
                 (instance.vm_state, instance.task_state), (number, server['id']))
-        total = sum(percents for (percents, _, _), wanted in zip(
-            SERVERS, self.wanted, strict=True) if wanted)
         self._run_periodics()
-        self.assertEqual([f'{total}%'] * cloud.PCPUS, self.applied_on(self.computes['host1']))
+        self.assertEqual(
+            {f'machine/{server["id"]}': bandwidth.percent(bandwidth.to_bandwidth(percents, 100))
+             for server, (percents, _, _), wanted in zip(
+                 self.servers, SERVERS, self.wanted, strict=True) if wanted},
+            {group: bandwidth.percent(min(self.kernel.bandwidths(group)))
+             for group in self.kernel.children('machine')})
         self.assertEqual(['95%'] * cloud.PCPUS, self.used_on(self.computes['host1']))
         self.assertEqual([], self.auditor_of('host1').look())
 
