@@ -4,7 +4,8 @@
 All in the exact simulator; those that one vCPU can hold also in containers'
 groups on our kernel, beside a neighbour that takes all the rest, and under
 the fair scheduler, with and without that neighbour. In a virtual machine of
-several CPUs these take turns, so only one can judge deadlines.
+several CPUs these take turns, so only one can judge deadlines here;
+:mod:`experiments.severalsets` has those for several.
 """
 
 from collections.abc import Sequence

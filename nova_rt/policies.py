@@ -3,8 +3,8 @@
 
 The rules are overridden in Nova's own ``policy.yaml``. A reader of the system sees the
 whole cloud, a reader of a project sees its servers without their hosts. An administrator
-changes reservations and moves vCPUs. Whoever may create a server may give it a reservation
-by hints.
+changes reservations, moves vCPUs and has servers migrated. Whoever may create a server may
+give it a reservation by hints.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ HOSTS_LIST = 'rt:hosts:list'
 HOSTS_SHOW = 'rt:hosts:show'
 DEFRAG_PLAN = 'rt:defrag:plan'
 DEFRAG_RUN = 'rt:defrag:run'
+DEFRAG_PLAN_BETWEEN = 'rt:defrag:plan_between_hosts'
+DEFRAG_MIGRATE = 'rt:defrag:migrate'
 SERVERS_LIST = 'rt:servers:list'
 SERVERS_SHOW = 'rt:servers:show'
 SERVERS_ALL = 'rt:servers:all_projects'
@@ -51,11 +53,11 @@ _BASE = [
 ]
 
 
-def _rule(name: str, check: str, method: str, path: str,
+def _rule(name: str, check: str, methods: str, path: str,
           description: str) -> policy.DocumentedRuleDefault:
     return policy.DocumentedRuleDefault(
-        name=name, check_str=check, description=description,
-        operations=[{'method': method, 'path': path}], scope_types=_SCOPES)
+        name=name, check_str=check, description=description, scope_types=_SCOPES,
+        operations=[{'method': method, 'path': path} for method in methods.split()])
 
 
 _RULES = [
@@ -66,6 +68,11 @@ _RULES = [
           'Plan moves between the pCPUs of a host that make room.'),
     _rule(DEFRAG_RUN, 'role:admin', 'POST', '/hosts/{host}/moves',
           'Move a vCPU of a server to another pCPU of its host.'),
+    _rule(DEFRAG_PLAN_BETWEEN, 'role:admin', 'POST', '/plan',
+          'Plan moves and live migrations that make room on one of the hosts.'),
+    _rule(DEFRAG_MIGRATE, 'role:admin', 'POST GET', '/servers/{server}/migration',
+          'Have Nova migrate a server live to a host that a plan names, and see how that '
+          'goes.'),
     _rule(SERVERS_LIST, _PROJECT, 'GET', '/servers',
           'List the servers of the own project that hold a reservation.'),
     _rule(SERVERS_SHOW, _PROJECT, 'GET', '/servers/{server}', 'Show a server.'),

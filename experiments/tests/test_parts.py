@@ -15,6 +15,7 @@ from experiments import output
 from experiments import podsets
 from experiments import queueing
 from experiments import rtkube
+from experiments import severalsets
 from experiments import tasksets
 from experiments import tokenbucket
 from nova_rt.model import paper
@@ -77,6 +78,23 @@ def test_pods_have_thirty_sets_with_claims_that_fit_a_pcpu():
     # What differs is written anew by "python -m experiments.podsets".
     file = Path(__file__).parents[2] / 'kubernetes/tests/testdata/tasksets.json'
     assert json.loads(file.read_text()) == sets
+
+
+@pytest.mark.parametrize('cpus', [2, 4])
+def test_the_kernel_has_sets_for_several_cpus_up_to_all_that_fit(cpus):
+    cases = severalsets.cases(cpus)
+    assert len({case.index for case in cases}) == severalsets.COUNTS[cpus]
+    assert all(1 < case.found.resource.vcpus <= cpus for case in cases)
+    assert max(case.utilisation for case in cases) > {2: 1.3, 4: 1.99}[cpus]
+    # What differs is written anew by "python -m experiments.severalsets".
+    file = Path(__file__).parents[2] / f'kernel/tests/cases/sets-{cpus}cpu'
+    assert file.read_text() == severalsets.text(cpus)
+
+
+def test_pods_have_some_of_the_sets_for_several_cpus():
+    # What differs is written anew by "python -m experiments.severalsets pods".
+    file = Path(__file__).parents[2] / 'kubernetes/tests/testdata/severalsets.json'
+    assert json.loads(file.read_text()) == severalsets.of_pods()
 
 
 def test_late_unended_and_unbegun_jobs_are_missed():

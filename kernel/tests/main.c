@@ -23,6 +23,8 @@ static const struct program programs[] = {
 	{ "beside", beside_main },
 	{ "inherit", inherit_main },
 	{ "leftover", leftover_main },
+	{ "sets", sets_main },
+	{ "late", late_main },
 };
 
 /* Exit status of every program: 0 good, 1 bad, 2 skipped, 3 broken. */

@@ -122,5 +122,7 @@ int onset_main(int argc, char **argv);
 int beside_main(int argc, char **argv);
 int inherit_main(int argc, char **argv);
 int leftover_main(int argc, char **argv);
+int sets_main(int argc, char **argv);
+int late_main(int argc, char **argv);
 
 #endif

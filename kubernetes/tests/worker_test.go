@@ -120,8 +120,8 @@ func (w *worker) makeDisk() error {
 	}
 	for _, c := range [][]string{
 		append(append([]string{"gcc"}, compile...), w.path("share/hog"), "../../stack/image/hog.c"),
+		append(append([]string{"gcc"}, compile...), w.path("share/periodic"), "../worker/periodic.c"),
 		append(append([]string{"gcc"}, compile...), w.path("pause"), "../worker/pause.c"),
-		append(append([]string{"gcc"}, compile...), w.path("periodic"), "../worker/periodic.c"),
 		{"cp", os.Getenv("NOVA_RT_DRIVER_IMAGE"), w.path("share/driver.tar")},
 		{"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", w.path("key")},
 	} {
@@ -130,7 +130,7 @@ func (w *worker) makeDisk() error {
 		}
 	}
 	if err := writeImages(w.path("share/images.tar"), map[string]string{
-		"pause": w.path("pause"), "periodic": w.path("periodic"), "hog": w.path("share/hog")}); err != nil {
+		"pause": w.path("pause"), "periodic": w.path("share/periodic"), "hog": w.path("share/hog")}); err != nil {
 		return err
 	}
 	public, err := os.ReadFile(w.path("key.pub"))

@@ -27,13 +27,14 @@ type taskSet struct {
 	Index     int64      `json:"index"`
 	RuntimeUS int64      `json:"runtime_us"`
 	PeriodUS  int64      `json:"period_us"`
+	VCPUs     int64      `json:"vcpus"`
 	Tasks     [][2]int64 `json:"tasks"`
 }
 
-// readTaskSets reads what experiments/podsets.py has written.
-func readTaskSets(t *testing.T) []taskSet {
+// readTaskSets reads what experiments/podsets.py or severalsets.py has written.
+func readTaskSets(t *testing.T, file string) []taskSet {
 	t.Helper()
-	text, err := os.ReadFile("testdata/tasksets.json")
+	text, err := os.ReadFile("testdata/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func (w *worker) read(set taskSet, printed string) outcome {
 // KubeDeadline's figure 6: no job of its task sets is late.
 func TestWorkerTaskSetsMissNoDeadline(t *testing.T) {
 	w := newWorker(t, alone)
-	sets := readTaskSets(t)
+	sets := readTaskSets(t, "tasksets.json")
 	// What is too small is found: a bandwidth of the utilisation.
 	small := sets[0]
 	small.RuntimeUS = int64(small.utilisation() * float64(small.PeriodUS))

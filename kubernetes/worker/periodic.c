@@ -3,7 +3,7 @@
  * Periodic tasks of a container, under SCHED_FIFO with rate-monotonic priorities: how long
  * does each job take from its release until it has ended?
  *
- *	periodic ROUNDS ROUND_MS GRID_US C,T ...
+ *	periodic ROUNDS ROUND_MS GRID_US [C,T ...]
  *
  * Each task, of C us every T us, shortest period first, is a thread, which may run on each
  * CPU that the container has. It waits for SIGUSR1. In every round all are released at once,
@@ -11,6 +11,12 @@
  * of the reservation, and a part of it: the rounds' parts are spread evenly. Threads of the
  * lowest priority take whatever the tasks leave of the reservation, which is therefore empty
  * when a job is released as often as it can be.
+ *
+ * With several CPUs, which take turns where instructions are counted, a job has ended when
+ * the kernel has charged C for it, and every thread ends its turns early. With one it has
+ * ended when it has executed as many instructions as the CPU does in that time.
+ *
+ * Without tasks, the threads of the lowest priority are all there is, at once, until SIGTERM.
  *
  * At the end, it prints for each task: C, T, its jobs, those that were late, the longest
  * response time, in us, and the number of the round in which that was.
@@ -43,7 +49,7 @@ struct task {
 };
 
 static struct task tasks[MAX_TASKS];
-static int nr_tasks;
+static int nr_tasks, nr_cpus;
 static long nr_rounds;
 static int64_t round_ns, grid, first;
 static double block_ns;
@@ -54,12 +60,17 @@ static void die(const char *what)
 	exit(1);
 }
 
-static int64_t now(void)
+static int64_t read_ns(clockid_t clock)
 {
 	struct timespec time;
 
-	clock_gettime(CLOCK_MONOTONIC, &time);
+	clock_gettime(clock, &time);
 	return time.tv_sec * SEC + time.tv_nsec;
+}
+
+static int64_t now(void)
+{
+	return read_ns(CLOCK_MONOTONIC);
 }
 
 static void sleep_until(int64_t ns)
@@ -85,6 +96,13 @@ static void work_blocks(int64_t n)
 		asm volatile(".rept 250\n\tnop\n\t.endr" ::: "memory");
 }
 
+/* 10 us at an instruction per ns; then the next virtual CPU has its turn. */
+static void work_turn(void)
+{
+	work_blocks(40);
+	__builtin_ia32_pause();
+}
+
 /* Find how long a block takes: the shortest of many tries, which nothing interrupted. */
 static void calibrate(void)
 {
@@ -104,7 +122,15 @@ static void calibrate(void)
 /* Work that takes so long on a CPU of its own. */
 static void work(int64_t ns)
 {
-	work_blocks(ns / block_ns + 0.5);
+	int64_t end;
+
+	if (nr_cpus == 1) {
+		work_blocks(ns / block_ns + 0.5);
+		return;
+	}
+	end = read_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
+	while (read_ns(CLOCK_THREAD_CPUTIME_ID) < end)
+		work_turn();
 }
 
 /* Long enough apart for what was late in one round to be over before the next. */
@@ -149,7 +175,7 @@ static void *run_background(void *argument)
 	(void)argument;
 	set_fifo(LOWEST);
 	for (;;)
-		work_blocks(1000);
+		work_turn();
 	return NULL;
 }
 
@@ -157,8 +183,8 @@ static void parse(int argc, char **argv)
 {
 	char *rest;
 
-	if (argc < 5 || argc > 4 + MAX_TASKS) {
-		fputs("usage: periodic ROUNDS ROUND_MS GRID_US C,T ...\n", stderr);
+	if (argc < 4 || argc > 4 + MAX_TASKS) {
+		fputs("usage: periodic ROUNDS ROUND_MS GRID_US [C,T ...]\n", stderr);
 		exit(2);
 	}
 	nr_rounds = atol(argv[1]);
@@ -170,14 +196,20 @@ static void parse(int argc, char **argv)
 	}
 }
 
+static void count_cpus(void)
+{
+	cpu_set_t mine;
+
+	sched_getaffinity(0, sizeof(mine), &mine);
+	nr_cpus = CPU_COUNT(&mine);
+}
+
 static void start_background(void)
 {
 	pthread_t thread;
-	cpu_set_t mine;
 	int i;
 
-	sched_getaffinity(0, sizeof(mine), &mine);
-	for (i = 0; i < CPU_COUNT(&mine); i++)
+	for (i = 0; i < nr_cpus; i++)
 		if (pthread_create(&thread, NULL, run_background, NULL))
 			die("thread");
 }
@@ -188,9 +220,15 @@ int main(int argc, char **argv)
 	int i, signal;
 
 	sigemptyset(&awaited);
-	sigaddset(&awaited, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &awaited, NULL);
 	parse(argc, argv);
+	sigaddset(&awaited, nr_tasks ? SIGUSR1 : SIGTERM);
+	sigprocmask(SIG_BLOCK, &awaited, NULL);
+	count_cpus();
+	if (!nr_tasks) {
+		start_background();
+		sigwait(&awaited, &signal);
+		return 0;
+	}
 	sigwait(&awaited, &signal);
 	set_fifo(HIGHEST);
 	calibrate();

@@ -53,6 +53,42 @@ def move_in_words(move: dict[str, Any]) -> str:
             f'pCPU {move["source"]} to {move["target"]}')
 
 
+class Steps(columns.FormattableColumn[Any]):
+    """Moves and migrations in their order: a line each, or all that is known of them."""
+
+    def human_readable(self) -> str:
+        """Return a line for each step."""
+        return '\n'.join(f'{number}. {step_in_words(step)}'
+                         for number, step in enumerate(self._value, 1))
+
+    def machine_readable(self) -> list[dict[str, Any]]:
+        """Return each step, with its bandwidth in CPUs."""
+        return [{**step, 'bandwidth': bandwidth.cpus(step['bandwidth'])}
+                for step in self._value]
+
+
+def step_in_words(step: dict[str, Any]) -> str:
+    """Return a move or a migration as people read it."""
+    if step['step'] == 'move':
+        return f'{step["host"]}: {move_in_words(step)}'
+    return (f'{step["name"] or step["server"]} {bandwidth.percent(step["bandwidth"])}, '
+            f'{step["memory_mb"]} MiB: {step["host"]} to {step["target_host"]}')
+
+
+class LeftOnHosts(columns.FormattableColumn[Any]):
+    """What steps leave on each pCPU of several hosts."""
+
+    def human_readable(self) -> str:
+        """Return a line for each host and each of its pCPUs."""
+        return '\n'.join(f'{host["host"]}\n{Left(host["pcpus"]).human_readable()}'
+                         for host in self._value)
+
+    def machine_readable(self) -> list[dict[str, Any]]:
+        """Return each host, and what its pCPUs have left before and after."""
+        return [{**host, 'pcpus': Left(host['pcpus']).machine_readable()}
+                for host in self._value]
+
+
 class Left(columns.FormattableColumn[Any]):
     """What moves leave on each pCPU: percent of a CPU for people, CPUs for programs."""
 

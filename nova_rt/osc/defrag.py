@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openstack rt defrag: which moves between a host's pCPUs make room, and making them."""
+"""openstack rt defrag: which moves make room, on a host or between hosts, and making them."""
 
 from __future__ import annotations
 
 import argparse
-from urllib import parse
 
 from osc_lib import exceptions
 from osc_lib.command import command
 
 from nova_rt import wording
+from nova_rt.osc import between
 from nova_rt.osc import client
 from nova_rt.osc import columns
 from nova_rt.osc import new_server
@@ -22,7 +22,8 @@ class Plan(command.ShowOne):
     """Plan moves between the pCPUs of a host that make room, and make none of them.
 
     With a flavor, the fewest that let one of its servers in; without, those that leave the
-    fullest pCPU the most. For programs (-f json, yaml or csv), bandwidths are in CPUs.
+    fullest pCPU the most. With --between-hosts, also live migrations of virtual machines, the
+    cheapest. For programs (-f json, yaml or csv), bandwidths are in CPUs.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -34,7 +35,10 @@ class Plan(command.ShowOne):
     def take_action(self, parsed_args: argparse.Namespace,
                     ) -> tuple[tuple[str, ...], tuple[object, ...]]:
         """Return the moves in their order, and the pCPUs before and after."""
-        plan = _planned(client.of(self.app.client_manager), parsed_args)
+        api = client.of(self.app.client_manager)
+        if parsed_args.between_hosts:
+            return between.shown(between.planned(api, parsed_args))
+        plan = _planned(api, parsed_args)
         wanted = plan['reservation'] or {}
         return ('host', 'bandwidth', 'vcpus', 'moves', 'proof', 'pcpus'), (
             parsed_args.host, columns.Share(wanted['bandwidth']) if wanted else None,
@@ -48,6 +52,7 @@ class Run(command.Lister):
     Each is told when it is made. A move claims its new pCPU before it leaves the old one,
     all or nothing, so every server has what it had wherever this ends. When a move is
     refused, this stops with exit status 1. Run again, it plans anew from what is there.
+    With --between-hosts it also has Nova migrate virtual machines live, one after the other.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -63,6 +68,8 @@ class Run(command.Lister):
         :raises CommandError: if one is refused
         """
         api = client.of(self.app.client_manager)
+        if parsed_args.between_hosts:
+            return between.carried_out(api, between.planned(api, parsed_args), self._say)
         plan = _planned(api, parsed_args)
         self._say(f'{wording.counted(len(plan["moves"]), "move")}. {plan["proof"]}')
         for number, move in enumerate(plan['moves'], 1):
@@ -76,7 +83,7 @@ class Run(command.Lister):
         move = plan['moves'][number - 1]
         made = f'{number - 1} of {wording.counted(len(plan["moves"]), "move")} made'
         try:
-            api.post(f'{_path(host)}/moves',
+            api.post(f'{between.path(host)}/moves',
                      {name: move[name] for name in ('server', 'source', 'target')})
         except client.UndecidedError as exc:
             raise exceptions.CommandError(
@@ -95,15 +102,22 @@ class Run(command.Lister):
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('--host', metavar='HOST', required=True, help='the name of a host')
+    parser.add_argument('--host', metavar='HOST',
+                        help='the name of the host that is to have the room; with '
+                             '--between-hosts it may be left out for any')
+    parser.add_argument('--between-hosts', action='store_true',
+                        help='plan live migrations of virtual machines, too; this needs a '
+                             'flavor')
     parser.add_argument('--flavor', metavar='FLAVOR',
                         help='the name or id of a flavor that is to get room; without it, the '
                              'host is balanced')
     new_server.add_hints(parser)
     parser.add_argument('--max-moves', metavar='N', type=int,
-                        help='how many moves at most (default: 8)')
+                        help='how many moves at most (default: 8), migrations among them')
+    parser.add_argument('--max-migrations', metavar='N', type=int,
+                        help='how many migrations at most, with --between-hosts (default: 4)')
     parser.add_argument('--seconds', metavar='S', type=int,
-                        help='how long to look for fewer moves (default: 2)')
+                        help='how long to look for a cheaper plan, or fewer moves (default: 2)')
 
 
 def _planned(api: client.Client, parsed_args: argparse.Namespace) -> Json:
@@ -111,6 +125,11 @@ def _planned(api: client.Client, parsed_args: argparse.Namespace) -> Json:
 
     :raises CommandError: if it has none
     """
+    if not parsed_args.host:
+        raise exceptions.CommandError(
+            'Which host? Give --host, or --between-hosts and a --flavor for any.')
+    if parsed_args.max_migrations is not None:
+        raise exceptions.CommandError('--max-migrations is for --between-hosts.')
     body: Json = {}
     if parsed_args.flavor:
         body = new_server.asked_for(parsed_args)
@@ -118,9 +137,5 @@ def _planned(api: client.Client, parsed_args: argparse.Namespace) -> Json:
         raise exceptions.CommandError('--hint is for a --flavor: without one, the host is '
                                       'balanced as it is.')
     given = {'max_moves': parsed_args.max_moves, 'seconds': parsed_args.seconds}
-    return api.post(f'{_path(parsed_args.host)}/plan', {
+    return api.post(f'{between.path(parsed_args.host)}/plan', {
         **body, **{name: value for name, value in given.items() if value is not None}})
-
-
-def _path(host: str) -> str:
-    return f'/hosts/{parse.quote(host, safe="")}'

@@ -6,6 +6,7 @@ from __future__ import annotations
 from nova_rt import policies
 from nova_rt.rest import schemas
 from nova_rt.rest.endpoints import Endpoint
+from nova_rt.rest.handlers import between
 from nova_rt.rest.handlers import defrag
 from nova_rt.rest.handlers import fit
 from nova_rt.rest.handlers import hosts
@@ -24,11 +25,21 @@ ENDPOINTS = (
     Endpoint('POST', '/hosts/{host}/moves', defrag.make_move, policies.DEFRAG_RUN,
              'Move a vCPU of a server to another pCPU of its host', schemas.HOST,
              body=schemas.MOVE, refusals=(404, 409, 415), since='1.3'),
+    Endpoint('POST', '/plan', between.plan_between_hosts, policies.DEFRAG_PLAN_BETWEEN,
+             'Plan moves and live migrations that make room on one of the hosts',
+             schemas.PLAN_BETWEEN, body=schemas.ROOM_BETWEEN, refusals=(404, 409, 415),
+             since='1.5'),
     Endpoint('GET', '/servers', servers.list_servers, policies.SERVERS_LIST,
              'List servers that hold a reservation', schemas.SERVERS,
              query={**schemas.PAGE, **schemas.FILTERS}),
     Endpoint('GET', '/servers/{server}', servers.show_server, policies.SERVERS_SHOW,
              'Show a server', schemas.SERVER, refusals=(404,)),
+    Endpoint('POST', '/servers/{server}/migration', between.migrate, policies.DEFRAG_MIGRATE,
+             'Have Nova begin to migrate a server live to a host', schemas.PROGRESS,
+             body=schemas.MIGRATION, refusals=(404, 409, 415), since='1.5'),
+    Endpoint('GET', '/servers/{server}/migration', between.show_migration,
+             policies.DEFRAG_MIGRATE, "Show how a server's newest live migration goes",
+             schemas.PROGRESS, refusals=(404,), since='1.5'),
     Endpoint('PATCH', '/servers/{server}/reservation', reservations.change,
              policies.SERVERS_SET, 'Change the runtime or period of a server while it runs',
              schemas.SERVER, body=schemas.TIMES, refusals=(404, 409, 415), since='1.1'),

@@ -12,6 +12,7 @@ from nova_rt import bandwidth
 from nova_rt import criticality
 from nova_rt import kinds
 from nova_rt.defrag import planner
+from nova_rt.defrag.limits import Limits
 from nova_rt.rest.endpoints import Schema
 
 _TEXT = {'type': 'string'}
@@ -130,6 +131,46 @@ PLAN = _object({
 _PCPU = {'type': 'integer', 'minimum': 0, 'maximum': 65535}
 MOVE = _object({'server': _UUID, 'source': {**_PCPU, 'description': 'the pCPU that it leaves'},
                 'target': {**_PCPU, 'description': 'the pCPU that it then runs on'}})
+
+_SECONDS = {'type': 'integer', 'minimum': 1, 'maximum': 10, 'default': 2}
+ROOM_BETWEEN = _object({
+    'flavor': _FLAVOR, 'hints': _HINTS,
+    'host': {**_NAME, 'description': 'where the room is to be; any host by default'},
+    'max_moves': {'type': 'integer', 'minimum': 1, 'maximum': 32, 'default': Limits().steps,
+                  'description': 'how many moves and migrations at most'},
+    'max_migrations': {'type': 'integer', 'minimum': 1, 'maximum': 8,
+                       'default': Limits().migrations,
+                       'description': 'how many of these are migrations, at most'},
+    'seconds': {**_SECONDS, 'description': 'how long to look for a cheaper plan'}},
+    ('hints', 'host', 'max_moves', 'max_migrations', 'seconds'))
+_OR_NONE = {**_or_null(_COUNT), 'description': 'of a move; null for a migration'}
+PLAN_BETWEEN = _object({
+    'reservation': {**RESERVATION, 'description': 'that of the flavor'},
+    'host': {'type': 'string', 'description': 'that has the room at the end'},
+    'steps': {**_list(_object({
+        'step': {'enum': ['move', 'migration']}, 'server': _UUID, 'name': _TEXT,
+        'bandwidth': _SHARE, 'host': {'type': 'string', 'description': 'that it is on'},
+        'target_host': {'type': ['string', 'null'],
+                        'description': 'of a migration; null for a move'},
+        'memory_mb': _or_null(_COUNT), 'source': _OR_NONE, 'target': _OR_NONE})),
+        'description': 'moves of vCPUs and live migrations, in an order in which they can '
+                       'be made'},
+    'cost': {**_COUNT, 'description': 'a move costs 1, a migration its memory in MiB and '
+                                      '1024 more'},
+    'proof': {'type': 'string', 'description': 'whether a plan may cost less, a sentence'},
+    'hosts': {**_list(_object({
+        'host': _TEXT, 'pcpus': _list(_object({
+            'pcpu': _COUNT, 'capacity': _SHARE, 'left_before': _SHARE,
+            'left_after': _SHARE}))})),
+        'description': 'those that the plan changes, and the one that has the room'}})
+MIGRATION = _object({'source': {**_NAME, 'description': 'the host that it is on'},
+                     'target': {**_NAME, 'description': 'the host that it is to go to'}})
+PROGRESS = _object({
+    'server': _UUID, 'host': {'type': ['string', 'null'], 'description': 'where it is now'},
+    'under_way': {'type': 'boolean', 'description': 'whether Nova is still at it'},
+    'target': {'type': ['string', 'null'], 'description': 'where it was to go'},
+    'status': {'type': ['string', 'null'], 'description': "Nova's word for the migration"},
+    'reason': {'type': 'string', 'description': 'why it failed; empty if it did not'}})
 
 _WHAT = {'type': 'string', 'description':
          'pCPUs, a resource class, trait, zone, aggregate, filter, kind, criticality, nearest '

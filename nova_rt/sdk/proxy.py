@@ -24,7 +24,7 @@ from nova_rt.sdk import answers
 from nova_rt.sdk import resources
 from nova_rt.sdk.answers import Json
 
-MICROVERSION = '1.4'
+MICROVERSION = '1.5'
 """Which version of the API is asked for, unless the cloud's configuration names one."""
 
 
@@ -123,6 +123,38 @@ class Proxy(proxy.Proxy):
         """
         return resources.Host.existing(**self._ask('POST', f'{_host(host)}/moves', json={
             'server': server, 'source': source, 'target': target}))
+
+    def plan_between_hosts(self, flavor: str, hints: Mapping[str, object] | None = None,
+                           host: str | None = None, max_moves: int | None = None,
+                           max_migrations: int | None = None,
+                           seconds: int | None = None) -> resources.PlanBetweenHosts:
+        """Return moves and live migrations after which a flavor fits a host.
+
+        :param flavor: its name or id
+        :param host: where the room is to be; None for any host
+        """
+        return resources.PlanBetweenHosts.existing(**self._ask('POST', '/plan', json=_given(
+            flavor=flavor, hints=hints and dict(hints), host=host, max_moves=max_moves,
+            max_migrations=max_migrations, seconds=seconds)))
+
+    def migrate_server(self, server: str, source: str, target: str) -> resources.Progress:
+        """Have Nova begin to migrate a server live, and return how that goes.
+
+        :param server: its uuid
+        :param source: the host that it is on
+        :param target: the host that it is to go to
+        """
+        return resources.Progress.existing(**self._ask(
+            'POST', f'/servers/{_quoted(server)}/migration',
+            json={'source': source, 'target': target}))
+
+    def get_migration(self, server: str) -> resources.Progress:
+        """Return how a server's newest live migration goes.
+
+        :param server: its uuid
+        """
+        return resources.Progress.existing(**self._ask(
+            'GET', f'/servers/{_quoted(server)}/migration'))
 
     def _pages(self, path: str, what: str, **query: object) -> Iterator[Json]:
         def get(marker: str | None) -> Json:

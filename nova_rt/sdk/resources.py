@@ -73,3 +73,40 @@ class Plan(resource.Resource):
     moves = resource.Body('moves', type=list)
     proof = resource.Body('proof')
     pcpus = resource.Body('pcpus', type=list)
+
+
+class PlanBetweenHosts(resource.Resource):
+    """Moves and live migrations that make room on a host, in their order.
+
+    :ivar host: that has the room at the end
+    :ivar steps: each with step (move or migration), server, name, bandwidth and host; a move
+        with source and target, a migration with target_host and memory_mb
+    :ivar cost: 1 for a move, the memory in MiB and 1024 more for a migration
+    :ivar proof: a sentence on whether a plan may cost less
+    :ivar hosts: that it changes, with what each pCPU has left before and after
+    """
+
+    reservation = resource.Body('reservation', type=dict)
+    host = resource.Body('host')
+    steps = resource.Body('steps', type=list)
+    cost = resource.Body('cost', type=int)
+    proof = resource.Body('proof')
+    hosts = resource.Body('hosts', type=list)
+
+
+class Progress(resource.Resource):
+    """How a server's newest live migration goes.
+
+    :ivar host: where the server is now
+    :ivar under_way: whether Nova is still at it
+    :ivar target: where it was to go
+    :ivar status: Nova's word for the migration, None if there was none
+    :ivar reason: why it failed; empty if it did not
+    """
+
+    uuid = resource.Body('server', alternate_id=True)
+    host = resource.Body('host')
+    under_way = resource.Body('under_way', type=bool)
+    target = resource.Body('target')
+    status = resource.Body('status')
+    reason = resource.Body('reason')

@@ -90,8 +90,8 @@ NOT_TYPED = {
     'openstack flavor set arm': 'nova_rt/tests/functional/test_criticality.py sets it',
     'openstack server create slam': 'nova_rt/tests/functional/test_criticality.py asks the API',
     'openstack server event': 'nova_rt/tests/e2e/test_misses.py asks the API',
-    'openstack rt defrag': 'nova_rt/tests/functional/rest/test_defrag.py runs it; what the page '
-                           'shows is printed by nova_rt/tests/unit/osc/test_defrag.py',
+    'openstack rt defrag': 'test_defrag.py and test_between.py in nova_rt/tests/functional/rest '
+                           'run it; those in nova_rt/tests/unit/osc print what is shown',
     'curl -s -H "X-Auth-Token': 'needs a token; test_openstack_rt.py asks the API',
     'nova-rt-manage uninstall': 'nova_rt/tests/e2e/removal runs it',
     'nova-rt-manage paste remove': 'nova_rt/tests/e2e/removal runs it',

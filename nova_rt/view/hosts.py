@@ -46,6 +46,18 @@ class Host:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Inhabited:
+    """A host, and the servers that concern it.
+
+    :ivar cell: the uuid of its cell
+    """
+
+    host: Host
+    residents: list[residents.Resident]
+    cell: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Held:
     """What a server holds on a host; a server that moves within it has two.
 
@@ -84,6 +96,17 @@ def one(context: nova_context.RequestContext, name: str) -> tuple[Host, list[Hel
             _held(residents.on(there, here)), key=lambda held: (held.name, held.server))
 
 
+def every(context: nova_context.RequestContext) -> list[Inhabited]:
+    """Return the hosts of all cells that answer, with their servers, by name.
+
+    :param context: of an administrator
+    """
+    by_cell = nova_context.scatter_gather_skip_cell0(context, _of_cell)
+    return sorted((Inhabited(host, there, cell) for cell, hosts in by_cell.items()
+                   if isinstance(hosts, list) for host, there in hosts),
+                  key=lambda each: each.host.name)
+
+
 def filled(reported: shares.HostShares, held: Iterable[Held]) -> shares.HostShares:
     """Return a host with what servers hold on it now: its report may be a minute old."""
     return shares.HostShares.empty(reported.capacity, reported.occupancy).add_all(
@@ -95,11 +118,22 @@ def movable(held: Iterable[Held]) -> dict[str, ledger.Holding]:
     return {each.server: each.holding for each in held if each.movable}
 
 
+def may_move(resident: residents.Resident) -> bool:
+    """Return whether a server's vCPUs may be moved to other pCPUs of its host now."""
+    return (len(resident.holdings) == 1 and resident.migration is None
+            and not resident.returns and vcpu_move.movable(resident.instance))
+
+
+def _of_cell(context: nova_context.RequestContext,
+             ) -> list[tuple[Host, list[residents.Resident]]]:
+    return [(of_node(each), residents.on(
+                context, (each.node.host, each.node.hypervisor_hostname)))
+            for each in nodes.of_cell(context)]
+
+
 def _held(servers: list[residents.Resident]) -> Iterator[Held]:
     for resident in servers:
         instance = resident.instance
-        movable = (len(resident.holdings) == 1 and resident.migration is None
-                   and not resident.returns and vcpu_move.movable(instance))
         for holding in resident.holdings:
             yield Held(instance.uuid, instance.display_name or '',
-                       instance.project_id, holding, movable)
+                       instance.project_id, holding, may_move(resident))

@@ -39,7 +39,7 @@ class UnknownMarkerError(LookupError):
 
 def every(context: nova_context.RequestContext) -> list[Node]:
     """Return the compute nodes of all cells that answer, by name."""
-    by_cell = nova_context.scatter_gather_skip_cell0(context, _of_cell)
+    by_cell = nova_context.scatter_gather_skip_cell0(context, of_cell)
     return sorted((node for nodes in by_cell.values() if isinstance(nodes, list)
                    for node in nodes), key=lambda each: each.node.host)
 
@@ -85,7 +85,11 @@ def named(context: nova_context.RequestContext,
         return cell, Node(node, _trouble(_services(there).get(host)))
 
 
-def _of_cell(context: nova_context.RequestContext) -> list[Node]:
+def of_cell(context: nova_context.RequestContext) -> list[Node]:
+    """Return the compute nodes of one cell.
+
+    :param context: of the cell
+    """
     services = _services(context)
     return [Node(node, _trouble(services.get(node.host)))
             for node in objects.ComputeNodeList.get_all(context)]

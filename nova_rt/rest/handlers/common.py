@@ -43,3 +43,10 @@ def flavor(call: Call) -> objects.Flavor:
         raise errors.NotFoundError(
             f'There is no flavor {wording.shown(name)}: give an id or name that '
             '"openstack flavor list --all" shows.') from None
+
+
+def unknown_host(name: str) -> errors.NotFoundError:
+    """Return the refusal for a host that there is not."""
+    return errors.NotFoundError(
+        f'There is no host {wording.shown(name)}: give the name that "openstack '
+        'compute service list" shows.')

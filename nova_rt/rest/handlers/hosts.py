@@ -6,7 +6,6 @@ from __future__ import annotations
 from nova import exception
 
 from nova_rt import shares
-from nova_rt import wording
 from nova_rt.rest import errors
 from nova_rt.rest import microversions
 from nova_rt.rest.endpoints import Call
@@ -52,9 +51,7 @@ def named(call: Call) -> tuple[hosts.Host, list[hosts.Held]]:
     try:
         return hosts.one(call.admin, name)
     except (exception.HostMappingNotFound, exception.ComputeHostNotFound):
-        raise errors.NotFoundError(
-            f'There is no host {wording.shown(name)}: give the name that "openstack '
-            'compute service list" shows.') from None
+        raise common.unknown_host(name) from None
 
 
 def _host(call: Call, host: hosts.Host) -> Json:

@@ -20,6 +20,7 @@ PROJECT = CLOUD | {'reader'}
 ALLOWED = {
     policies.HOSTS_LIST: CLOUD, policies.HOSTS_SHOW: CLOUD,
     policies.DEFRAG_PLAN: CLOUD, policies.DEFRAG_RUN: {'admin'},
+    policies.DEFRAG_PLAN_BETWEEN: {'admin'}, policies.DEFRAG_MIGRATE: {'admin'},
     policies.SERVERS_LIST: PROJECT, policies.SERVERS_SHOW: PROJECT,
     policies.SERVERS_ALL: CLOUD, policies.SERVERS_HOST: CLOUD,
     policies.SERVERS_SET: {'admin'}, policies.SERVERS_SET_BEYOND: {'admin'},

@@ -98,8 +98,18 @@ class InstanceAction(_Object):
 class InstanceActionList(_Object):
     def __iter__(self) -> Iterator[InstanceAction]: ...
     @classmethod
-    def get_by_instance_uuid(cls, context: nova_context.RequestContext,
-                             instance_uuid: str) -> Self: ...
+    def get_by_instance_uuid(cls, context: nova_context.RequestContext, instance_uuid: str,
+                             limit: int | None = None) -> Self: ...
+
+class InstanceActionEvent(_Object):
+    result: str | None
+    details: str | None
+
+class InstanceActionEventList(_Object):
+    def __iter__(self) -> Iterator[InstanceActionEvent]: ...
+    @classmethod
+    def get_by_action(cls, context: nova_context.RequestContext,
+                      action_id: int) -> Self: ...
 
 class Instance(_Object):
     id: int

@@ -35,16 +35,21 @@ class Authenticated:
             HTTP_X_AUTH_PROJECT_ID=self._project), start_response)
 
 
+def intercept(case):
+    """Have the API of a cloud in this process answer at :data:`URL`."""
+    application = Authenticated(
+        operators_cloud.Checked(case.api_fixture.app()), operators_cloud.OTHER_PROJECT)
+    intercepted = interceptor.RequestsInterceptor(
+        lambda: application, url='http://operator.example:80/')
+    intercepted.install_intercept()
+    case.addCleanup(intercepted.uninstall_intercept)
+
+
 class CommandsCase(operators_cloud.OperatorsCloud):
 
     def setUp(self):
         super().setUp()
-        application = Authenticated(
-            operators_cloud.Checked(self.api_fixture.app()), operators_cloud.OTHER_PROJECT)
-        intercept = interceptor.RequestsInterceptor(
-            lambda: application, url='http://operator.example:80/')
-        intercept.install_intercept()
-        self.addCleanup(intercept.uninstall_intercept)
+        intercept(self)
 
     def run_shell(self, *arguments, token='admin', version=None):
         """Return exit status, output and what was said of errors."""

@@ -77,6 +77,18 @@ class TestProxy(test_commands.CommandsCase):
         self.assertIn('room already', plan.proof)
         self.assertEqual(4, len(self.cloud().plan_moves('host1').pcpus))
 
+    def test_room_between_hosts_is_planned(self):
+        rt = self.cloud()
+        plan = rt.plan_between_hosts(
+            self.flavor, {'cpu.rt_runtime_us': '70000'}, host='host1', max_migrations=1)
+        self.assertEqual(('host1', 2, ['move', 'move']), (
+            plan.host, plan.cost, [step['step'] for step in plan.steps]))
+        progress = rt.get_migration(self.web['id'])
+        self.assertEqual(('host1', False, None), (
+            progress.host, progress.under_way, progress.status))
+        with pytest.raises(exceptions.ConflictException, match='no longer on host2'):
+            rt.migrate_server(self.web['id'], 'host2', 'host1')
+
     def test_a_refusal_has_the_apis_sentence(self):
         for refused, raised, words in (
                 (lambda: list(self.cloud('user').hosts()), exceptions.ForbiddenException,
