@@ -89,7 +89,8 @@ class Evictions:
             return False
         until_s = int(time.time() + CONF.rt.evict_for)
         mark = eviction.Mark(
-            misser, until_s, self._tracker.node_of(instance), context.request_id, after)
+            eviction.digest(misser), until_s, eviction.digest(self._tracker.node_of(instance)),
+            context.request_id, after)
         eviction.put(instance, mark)
         if not self._order(self._manager.compute_api.stop, context, instance):
             return False
@@ -170,17 +171,17 @@ class Evictions:
             mark.misser, mark.until_s, mark.node, own.request_id,
             eviction.last_action(context, instance.uuid), again=True))
         if self._order(self._manager.compute_api.start, own, instance):
-            LOG.info('Starting server %s again, which was stopped for server %s',
-                     instance.uuid, mark.misser)
+            LOG.info('Starting server %s again, which was stopped for another', instance.uuid)
             if not mark.again:
                 records.write(instance.uuid, (
                     'It is started again: the server for which it was stopped has nothing on '
                     'loan any more.'), records.EVICT)
 
-    def _has_loan(self, server: str) -> bool:
+    def _has_loan(self, misser: str) -> bool:
         running: Mapping[str, containers.Container] = self._manager.driver.running()
-        return server in running and bool(
-            self._manager.driver.reservations.has_loan(running[server].pid))
+        return any(eviction.digest(server) == misser
+                   and self._manager.driver.reservations.has_loan(container.pid)
+                   for server, container in running.items())
 
     def _forget(self, server: str) -> None:
         self._unsure.discard(server)

@@ -84,7 +84,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
 
     def closed_until(self) -> float | None:
         """See :class:`nova_rt.compute.claims.Tracker`."""
-        here = {node.uuid for node in self.compute_nodes.values()}
+        here = {eviction.digest(node.uuid) for node in self.compute_nodes.values()}
         return max((mark.until_s for mark in list(self.evicted.values()) if mark.node in here),
                    default=None)
 

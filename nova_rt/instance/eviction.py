@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 import dataclasses
 import enum
+import hashlib
 import json
 
 from nova import context as nova_context
@@ -36,12 +37,13 @@ _BESIDES = {
 class Mark:
     """That a server was stopped for another.
 
-    Nova keeps no more than 255 characters of it.
+    Nova keeps no more than 255 characters of it, and copies it into each image of the server,
+    which its user can read. So it names no other server and no host, but by digests.
 
-    :ivar misser: the other's uuid
+    :ivar misser: the digest of the other's uuid
     :ivar until_s: until when it is not started again, and its host takes no new servers, by
         the clock of the wall
-    :ivar node: the uuid of the compute node
+    :ivar node: the digest of the compute node's uuid
     :ivar request: by which it was stopped, or started again
     :ivar after: its last action before that, by number
     :ivar again: whether it is being started again
@@ -61,6 +63,11 @@ class Due(enum.Enum):
     NOTHING = 'nothing'
     START = 'start'
     FORGET = 'forget'
+
+
+def digest(uuid: str) -> str:
+    """Return by what a mark names a server or a node."""
+    return hashlib.sha256(uuid.encode()).hexdigest()[:32]
 
 
 def mark_of(instance: objects.Instance) -> Mark | None:
@@ -105,7 +112,7 @@ def due(instance: objects.Instance, mark: Mark, node: str, now_s: float) -> Due:
     """
     if instance.task_state is not None:
         return Due.NOTHING
-    if mark.node != node:
+    if mark.node != digest(node):
         return Due.FORGET
     if now_s < mark.until_s or (instance.locked and instance.vm_state == vm_states.STOPPED):
         return Due.NOTHING

@@ -4,13 +4,15 @@
 import itertools
 
 from nova import objects
+from nova import utils
 import pytest
 
 from nova_rt.instance import eviction
 from nova_rt.tests.unit.instance import servers
 
 NODE, OTHER_NODE = 'a0000000-0000-4000-8000-000000000001', 'a0000000-0000-4000-8000-000000000002'
-MARK = eviction.Mark(servers.UUID, 1_800_000_000, NODE, 'req-' + servers.MOVE, 2**31, True)
+MARK = eviction.Mark(eviction.digest(servers.UUID), 1_800_000_000, eviction.digest(NODE),
+                     'req-' + servers.MOVE, 2**31, True)
 START, NOTHING, FORGET = eviction.Due.START, eviction.Due.NOTHING, eviction.Due.FORGET
 
 
@@ -31,6 +33,14 @@ def test_a_mark_is_read_as_it_was_written_and_fits_novas_table():
     assert len(made.system_metadata[eviction.MARK]) <= 255
     eviction.remove(made)
     assert eviction.mark_of(made) is None
+
+
+def test_images_made_of_it_tell_of_no_other_server():
+    # Nova writes all system metadata into an image of a server.
+    properties = utils.get_image_from_system_metadata(server().system_metadata)['properties']
+    assert eviction.MARK in properties
+    for other in (servers.UUID, NODE):
+        assert other not in str(properties)
 
 
 @pytest.mark.parametrize('text', ['', 'x', '[]', '{}', '{"misser": 1}', 'null'])
