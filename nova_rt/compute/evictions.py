@@ -51,10 +51,16 @@ class Evictions:
         # Those of which it is not known whether Nova was told to do what is saved of them.
         self._unsure: set[str] = set()
         self._made_room_s = 0.0
+        # The last one for which another was stopped: nobody else is to have that room first.
+        self._misser: str | None = None
 
-    def made_room(self) -> None:
-        """Note that a server has been stopped: whoever has asked before is helped first."""
+    def made_room(self) -> str | None:
+        """Note that a server has been stopped: who asked before that has none stopped for it.
+
+        :returns: for whom, None if that was before this service began
+        """
         self._made_room_s = time.monotonic()
+        return self._misser
 
     def evict(self, server: str, most: int, asked_s: float) -> bool:
         """Stop one server so that more can be lent to another.
@@ -92,6 +98,7 @@ class Evictions:
             eviction.digest(misser), until_s, eviction.digest(self._tracker.node_of(instance)),
             context.request_id, after)
         eviction.put(instance, mark)
+        self._misser = misser
         if not self._order(self._manager.compute_api.stop, context, instance):
             return False
         LOG.info('Stopping server %s for server %s, which misses deadlines ([rt] evict_choice '

@@ -319,12 +319,17 @@ class RTComputeManager(manager.ComputeManager):
 
     def stop_instance(self, context: nova_context.RequestContext, instance: objects.Instance,
                       clean_shutdown: bool) -> None:
-        """See base class; what was held by one that is stopped for others can be lent."""
-        super().stop_instance(context, instance, clean_shutdown)
-        if eviction.mark_of(instance) is not None:
-            self.evictions.made_room()
-            if self._reactions is not None:
-                self._reactions.has_room()
+        """See base class; what was held by one that is stopped for another can be lent.
+
+        Where it could not be stopped, the other may ask for help again, too.
+        """
+        marked = eviction.mark_of(instance) is not None
+        try:
+            super().stop_instance(context, instance, clean_shutdown)
+        finally:
+            misser = self.evictions.made_room() if marked else None
+            if misser is not None and self._reactions is not None:
+                self._reactions.has_room(misser)
 
     # oslo.service ships no types.
     @periodic_task.periodic_task  # type: ignore[untyped-decorator]

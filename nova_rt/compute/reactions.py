@@ -75,8 +75,8 @@ class Reactions:
         self._records.tell_moved(server)
         self.has_room(server)
 
-    def has_room(self, server: str | None = None) -> None:
-        """Let a server be helped when it misses again, or all; any thread may call."""
+    def has_room(self, server: str) -> None:
+        """Let a server be helped when it misses again; any thread may call."""
         self._reactor.has_room(server)
 
     def end(self) -> None:

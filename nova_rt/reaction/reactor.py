@@ -100,7 +100,7 @@ class Reactor:
         self._listen = listen
         self._relieve = relieve
         # Those for which others' threads have made room.
-        self._roomy: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._roomy: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._watcher = watcher.Watcher()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._ends = False
@@ -128,8 +128,8 @@ class Reactor:
             if not self._ends:
                 os.eventfd_write(self._wake, 1)
 
-    def has_room(self, server: str | None = None) -> None:
-        """Let a server be helped when it misses again, or all; any thread may call."""
+    def has_room(self, server: str) -> None:
+        """Let a server be helped when it misses again; any thread may call."""
         self._roomy.put(server)
         self.look_again()
 
@@ -285,14 +285,13 @@ class Reactor:
         return dataclasses.replace(
             before, ends_s=ends_s, until_s=again_s + self._policy.for_s, again_s=again_s)
 
-    def _ask_anew(self, wanted: str | None) -> None:
-        """Let a server have more when it misses again, or anything; None for all."""
-        for server, done in list(self._helped.items()):
-            if wanted in (None, server):
-                if done.lent:
-                    self._helped[server] = dataclasses.replace(done, until_s=0.0)
-                else:
-                    del self._helped[server]
+    def _ask_anew(self, server: str) -> None:
+        """Let a server have more when it misses again, or anything."""
+        done = self._helped.get(server)
+        if done is not None and done.lent:
+            self._helped[server] = dataclasses.replace(done, until_s=0.0)
+        else:
+            self._helped.pop(server, None)
 
     def _help_anew(self, group: str) -> None:
         """Let a server that has less on loan by now be helped when it misses again."""

@@ -354,6 +354,18 @@ class ChoiceTestCase(EvictingTestCase):
         self.assertEqual('70%', self.has(critical)[0])
         self.assert_audited()
 
+    def test_whoever_else_misses_does_not_have_the_room(self):
+        critical, victim, other = (
+            self.server(percents, letter) for percents, letter in (
+                (20, 'C'), (50, 'A'), (25, 'A')))
+        self.miss(other)
+        self.eventually(lambda: self.assertEqual(1, len(self.told(other, 'rt_loan'))))
+        self.evicted(critical, victim)
+        self.assertFalse(self.may_ask(other))
+        self.miss(other)
+        self.assertEqual('25%', self.has(other)[0])
+        self.assertEqual('70%', self.has(critical)[0])
+
     def test_two_that_miss_have_one_stopped_for_both(self):
         self.flags(lend_most=0.15, group='rt')
         self.start('host1')
@@ -362,7 +374,10 @@ class ChoiceTestCase(EvictingTestCase):
         for misser in (first, second):
             self.miss(misser)
         self.is_eventually(victim, 'SHUTOFF')
-        self.eventually(lambda: self.assertTrue(all(map(self.may_ask, (first, second)))))
+        self.eventually(lambda: self.assertTrue(self.may_ask(first)))
+        self.assertFalse(self.may_ask(second))
+        # The time has passed after which it asks again.
+        del self.reactor._helped[second['id']]
         for misser in (first, second):
             self.miss(misser)
         self.is_eventually(other, 'ACTIVE')

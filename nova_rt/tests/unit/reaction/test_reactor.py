@@ -245,7 +245,7 @@ def test_where_a_loan_does_not_help_more_is_asked_for_but_not_at_each_miss(node)
         time.sleep(0.05)
     node.eventually(lambda: node.to_move == [WEB])
     # It has the loan for longer, once there is more room.
-    node.reactor.has_room()
+    node.reactor.has_room(WEB)
     node.eventually(lambda: not node.reactor._helped[WEB].until_s)
     job.miss()
     node.eventually(lambda: node.reactor._helped[WEB].until_s)
