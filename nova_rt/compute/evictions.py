@@ -28,6 +28,7 @@ from nova_rt.instance import in_place
 from nova_rt.reaction import records
 from nova_rt.reaction import victim
 from nova_rt.virt import containers
+from nova_rt.virt import host
 
 LOG = logging.getLogger(__name__)
 CONF = cfg.CONF
@@ -83,8 +84,9 @@ class Evictions:
         if (server not in residents or not _is_at_rest(instances[server])
                 or any(map(_is_being_stopped, instances.values()))):
             return False
-        chosen = victim.choose(self._manager.driver.reservations.empty, residents, server, most,
-                               CONF.rt.evict_choice)
+        reservations: host.Host = self._manager.driver.reservations
+        chosen = victim.choose(reservations.empty, residents, server, most,
+                               reservations.loan(running[server].pid), CONF.rt.evict_choice)
         return chosen is not None and self._stop(context, chosen, server)
 
     def _stop(self, context: nova_context.RequestContext, server: str, misser: str) -> bool:
@@ -187,7 +189,7 @@ class Evictions:
     def _has_loan(self, misser: str) -> bool:
         running: Mapping[str, containers.Container] = self._manager.driver.running()
         return any(eviction.digest(server) == misser
-                   and self._manager.driver.reservations.has_loan(container.pid)
+                   and bool(self._manager.driver.reservations.loan(container.pid))
                    for server, container in running.items())
 
     def _forget(self, server: str) -> None:

@@ -46,18 +46,15 @@ class Relief:
         self._move = move
         self._moved = moved
         self._evict = evict
-        self._waiting: queue.Queue[tuple[str, bool, float] | None] = queue.Queue(_MOST)
+        self._waiting: queue.Queue[tuple[str, float] | None] = queue.Queue(_MOST)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name='nova-rt relief', daemon=True)
         self._thread.start()
 
-    def ask(self, server: str, lent: bool = False) -> None:
-        """Move a server to better pCPUs, or stop another for it, as soon as it is its turn.
-
-        :param lent: whether it has something on loan, and is not moved therefore
-        """
+    def ask(self, server: str) -> None:
+        """Move a server to better pCPUs, or stop another for it, as soon as it is its turn."""
         try:
-            self._waiting.put_nowait((server, lent, time.monotonic()))
+            self._waiting.put_nowait((server, time.monotonic()))
         except queue.Full:
             LOG.debug('Too many servers wait for room to let %s wait.', server)
 
@@ -75,9 +72,9 @@ class Relief:
             self._relieve(*asked)
             self._ended.wait(_REST * (time.monotonic() - began_s))
 
-    def _relieve(self, server: str, lent: bool, asked_s: float) -> None:
+    def _relieve(self, server: str, asked_s: float) -> None:
         try:
-            if not lent and self._move(server):
+            if self._is_moved(server):
                 self._moved(server)
             else:
                 self._evict(server, asked_s)
@@ -86,3 +83,13 @@ class Relief:
         except Exception as exc:
             LOG.warning('The server %s misses deadlines, and no room could be made for it: %s',
                         server, exc)
+
+    def _is_moved(self, server: str) -> bool:
+        try:
+            return self._move(server)
+        except exception.NotFound:
+            raise
+        except Exception as exc:
+            LOG.warning('The server %s misses deadlines, and could not be moved: %s',
+                        server, exc)
+            return False

@@ -146,7 +146,11 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         """
         if not self.driver.reservations.can_move():
             return False
-        node = self._moves.relieve(server, most)
+        container = self.driver.running().get(server)
+        if container is None:
+            return False
+        node = self._moves.relieve(
+            server, most, self.driver.reservations.loan(container.pid))
         if node is not None:
             self._report_now(nova_context.get_admin_context(), node)
         return node is not None

@@ -67,7 +67,7 @@ class _Help:
     press_s: float = float('inf')
 
 
-def stays(server: str, lent: bool) -> None:
+def stays(server: str) -> None:
     """Leave a server where it is."""
 
 
@@ -90,7 +90,7 @@ class Reactor:
                  running: Callable[[], Mapping[str, containers.Container]],
                  policy: loan_policy.LoanPolicy, tell: Tell, tell_shrunk: Tell,
                  quiet_s: float = QUIET_S, listen: ears.Listen = ears.to_container,
-                 relieve: Callable[[str, bool], None] = stays) -> None:
+                 relieve: Callable[[str], None] = stays) -> None:
         self._host = reservations
         self._running = running
         self._policy = policy
@@ -232,7 +232,7 @@ class Reactor:
             self._lend(server, after, done, ends_s)
         elif done.lent:
             if now_s >= done.press_s:
-                self._relieve(server, True)
+                self._relieve(server)
                 done = dataclasses.replace(done, press_s=ends_s)
             self._helped[server] = dataclasses.replace(done, ends_s=ends_s)
         # Where nothing could be lent, it is tried again when that time is over.
@@ -266,7 +266,7 @@ class Reactor:
             self._helped[server] = dataclasses.replace(before, ends_s=ends_s, until_s=until_s)
             return
         if not lent and self._host.lends:
-            self._relieve(server, False)
+            self._relieve(server)
         told = time.monotonic() >= self._told_s.get(server, 0.0) + self._quiet_s
         self._helped[server] = _Help(bool(lent), ends_s, until_s, told,
                                      press_s=time.monotonic() + after.window_s)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
 
+from nova_rt import bandwidth
 from nova_rt import criticality
 from nova_rt import ledger
 from nova_rt import shares
@@ -75,7 +76,7 @@ POLICIES: Mapping[str, _Policy] = {
 
 
 def choose(empty: shares.HostShares, running: Mapping[str, Resident], misser: str, most: int,
-           policy: str) -> str | None:
+           lent: Mapping[int, int], policy: str) -> str | None:
     """Return the server to stop, None if that of none lets the one that misses be lent more.
 
     Who has said no criticality has not said that it may wait, and who has said C may not.
@@ -85,6 +86,8 @@ def choose(empty: shares.HostShares, running: Mapping[str, Resident], misser: st
     :param running: all that run and hold something, by server
     :param misser: one of them
     :param most: the bandwidth that may be lent on each pCPU, in fixed point
+    :param lent: what that one has on loan, by pCPU: where others were shrunk for it, more than
+        reservations leave free
     :param policy: one of :data:`POLICIES`
     """
     suffers = running[misser]
@@ -92,23 +95,27 @@ def choose(empty: shares.HostShares, running: Mapping[str, Resident], misser: st
         return None
     now = empty.add_all((each.holding.reservation.bandwidth, each.holding.pcpus)
                         for each in running.values())
-    has = _lendable(now, suffers.holding, most)
+    has = _lendable(now, suffers.holding, most, lent)
+    # A loan is whole microseconds of the period.
+    grain = bandwidth.to_bandwidth(1, suffers.holding.reservation.period_us) + 1
     candidates = [
         _candidate(server, each.said, running, suffers, empty.occupancy)
         for server, each in running.items()
         if server != misser and each.may_go and each.said is not None
         and each.said < suffers.said
-        and _lendable(now.remove(each.holding.reservation, each.holding.pcpus),
-                      suffers.holding, most) > has]
+        and any(after > before + grain for before, after in zip(has, _lendable(
+            now.remove(each.holding.reservation, each.holding.pcpus),
+            suffers.holding, most, lent), strict=True))]
     chosen = min(candidates, key=lambda each: (
         each.rank, POLICIES[policy](each, candidates), each.server), default=None)
     return None if chosen is None else chosen.server
 
 
-def _lendable(host: shares.HostShares, holding: ledger.Holding, most: int) -> int:
-    """Return what may be lent to a server, summed over its pCPUs."""
-    return sum(max(0, min(most, host.left[pcpu])) for pcpu in holding.pcpus
-               if pcpu < len(host.left) and host.capacity[pcpu])
+def _lendable(host: shares.HostShares, holding: ledger.Holding, most: int,
+              lent: Mapping[int, int]) -> list[int]:
+    """Return what a server has or may have on loan, by its pCPUs."""
+    return [min(most, max(0, host.left[pcpu], lent.get(pcpu, 0))) for pcpu in holding.pcpus
+            if pcpu < len(host.left) and host.capacity[pcpu]]
 
 
 def _candidate(server: str, rank: criticality.Criticality, running: Mapping[str, Resident],

@@ -132,11 +132,10 @@ class ContainerHost(host.Host):
         _, lent, _, group = self._running(pid)
         return lent.give_back(group)
 
-    def has_loan(self, pid: int) -> bool:
+    def loan(self, pid: int) -> Mapping[int, int]:
         """See base class."""
         group = self.group_of(pid)
-        return (group is not None and self._lending is not None
-                and self._lending.has_loan(group))
+        return {} if group is None or self._lending is None else self._lending.loan(group)
 
     def shrunk(self) -> Mapping[int, shrinks.Shrink]:
         """See base class."""

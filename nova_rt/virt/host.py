@@ -80,9 +80,9 @@ class Host(abc.ABC):
         """
         return False
 
-    def has_loan(self, number: int) -> bool:
-        """Return whether a server has anything on loan."""
-        return False
+    def loan(self, number: int) -> Mapping[int, int]:
+        """Return by pCPU the bandwidth that a server has on loan; empty if it has nothing."""
+        return {}
 
     def shrunk(self) -> Mapping[int, shrinks.Shrink]:
         """Return what servers have given up to others, by libvirt's id of each."""

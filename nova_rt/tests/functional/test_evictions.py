@@ -15,6 +15,7 @@ import pytest
 from nova_rt import bandwidth
 from nova_rt import closing
 from nova_rt import criticality
+from nova_rt import elastic
 from nova_rt import kinds
 from nova_rt.instance import eviction
 from nova_rt.reaction import threshold
@@ -38,9 +39,12 @@ class EvictingTestCase(cloud.CloudTestCase):
         self.stub_out('nova_rt.compute.relief._REST', 0)
         self.start('host1')
 
-    def server(self, percents, letter=None, vcpus=cloud.PCPUS, **kwargs):
-        return self.boot(self.make_flavor(percents, vcpus, **(
-            {criticality.EXTRA_SPEC: letter} if letter else {})), **kwargs)
+    def server(self, percents, letter=None, vcpus=cloud.PCPUS, least_percents=None, **kwargs):
+        return self.boot(self.make_flavor(percents, vcpus, **{
+            name: value for name, value in (
+                (criticality.EXTRA_SPEC, letter),
+                (elastic.EXTRA_SPEC, least_percents and str(least_percents * 1000))) if value}),
+            **kwargs)
 
     @property
     def manager(self):
@@ -57,6 +61,16 @@ class EvictingTestCase(cloud.CloudTestCase):
         self.eventually(lambda: self.assertEqual(
             number, self.reactor._known.get(server['id'])))
         self.reactor._help(server['id'], AFTER)
+
+    def may_press(self, server):
+        """Let the time be over after which more is done for one that has something on loan."""
+        self.reactor._helped[server['id']] = dataclasses.replace(
+            self.reactor._helped[server['id']], press_s=0.0)
+
+    def press(self, server):
+        """Have one that has something on loan go on missing deadlines."""
+        self.may_press(server)
+        self.miss(server)
 
     def end_loan(self, server):
         self.manager.driver.reservations.give_back(
@@ -347,12 +361,43 @@ class ChoiceTestCase(EvictingTestCase):
         self.evicted(critical, least)
         self.is_eventually(between, 'ACTIVE')
         self.assertEqual('35%', self.has(critical)[0])
-        # It goes on missing deadlines.
-        self.reactor._helped[critical['id']] = dataclasses.replace(
-            self.reactor._helped[critical['id']], press_s=0.0)
+        self.may_press(critical)
         self.evicted(critical, between)
         self.assertEqual('70%', self.has(critical)[0])
         self.assert_audited()
+
+    def test_a_move_is_tried_first_though_something_is_on_loan(self):
+        self.flags(move_on_misses=True, placement_policy='first-fit', group='rt')
+        self.start('host1')
+        critical, lesser = self.server(30, 'C', 1), self.server(64, 'A', 1)
+        self.assertEqual([(0,), (0,)], [self.pcpus_of(each) for each in (critical, lesser)])
+        self.miss(critical)
+        self.assertEqual('31%', self.has(critical)[0])
+        self.press(critical)
+        self.eventually(lambda: self.assertEqual((1,), self.pcpus_of(critical)))
+        self.eventually(lambda: self.assertTrue(self.may_ask(critical)))
+        self.miss(critical)
+        self.assertEqual('80%', self.has(critical)[1])
+        self.assertEqual('ACTIVE', self.state(lesser))
+        self.assert_audited()
+
+    def test_a_move_that_fails_keeps_nobody_from_being_stopped(self):
+        self.flags(move_on_misses=True, group='rt')
+        self.start('host1')
+        critical, lesser = self.server(40, 'C'), self.server(55, 'A')
+        with mock.patch.object(self.manager.rt, 'relieve', _away):
+            self.evicted(critical, lesser)
+        self.assertEqual('90%', self.has(critical)[0])
+
+    def test_nobody_is_stopped_for_what_is_on_loan_already(self):
+        self.flags(lend_most=0.25, group='rt')
+        self.start('host1')
+        critical, lesser = self.server(35, 'C'), self.server(60, 'A', least_percents=30)
+        self.miss(critical)
+        self.assertEqual(['60%', '35%'], [self.has(each)[0] for each in (critical, lesser)])
+        self.assertFalse(self.manager.evictions.evict(
+            critical['id'], bandwidth.to_bandwidth(25, 100), time.monotonic()))
+        self.assert_nobody(critical, lesser)
 
     def test_whoever_else_misses_does_not_have_the_room(self):
         critical, victim, other = (

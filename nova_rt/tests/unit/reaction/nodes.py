@@ -60,7 +60,7 @@ class Node:
             self.host, lambda: dict(self.runs), policy(**wanted),
             lambda server, sentence: self.told.append((server, sentence)),
             lambda server, sentence: self.shrunk.append((server, sentence)), quiet_s,
-            relieve=lambda server, lent: self.to_move.append(server))
+            relieve=self.to_move.append)
         self.reactor.start()
 
     def run(self, server, number, holding=HELD):

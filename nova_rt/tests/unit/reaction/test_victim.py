@@ -30,9 +30,9 @@ def empty(pcpus=2, occupancy=shares.Occupancy.CHOSEN):
     return shares.HostShares.empty([CAP] * pcpus, occupancy)
 
 
-def chosen(policy='share', most=CAP, host=None, me=None, **others):
+def chosen(policy='share', most=CAP, host=None, me=None, lent=None, **others):
     return victim.choose(host or empty(), {
-        ME: me or resident(30, 0, rank=C), **others}, ME, most, policy)
+        ME: me or resident(30, 0, rank=C), **others}, ME, most, lent or {}, policy)
 
 
 def test_the_least_critical_goes_first():
@@ -56,6 +56,21 @@ def test_nobody_goes_where_as_much_as_may_be_lent_is_free():
     other = resident(10, 0)
     assert chosen(most=bandwidth.to_bandwidth(50, 100), other=other) is None
     assert chosen(most=bandwidth.to_bandwidth(51, 100), other=other) == 'other'
+
+
+def test_nobody_goes_whose_room_would_be_no_more_than_what_is_on_loan():
+    most, other = bandwidth.to_bandwidth(25, 100), resident(60, 0)
+    # Others may have been shrunk, so that there is more on loan than is free.
+    assert chosen(most=most, lent={0: most}, other=other) is None
+    assert chosen(most=most, lent={0: most - 20}, other=other) == 'other'
+    # It cannot have less than a microsecond more.
+    assert chosen(most=most, lent={0: most - 10}, other=other) is None
+    small = resident(10, 0)
+    assert chosen(lent={0: bandwidth.to_bandwidth(61, 100)}, other=small) is None
+    # It has its own on each pCPU, and may lack it on one alone.
+    both = resident(30, 0, 1, rank=C)
+    assert chosen(most=most, me=both, lent={0: most}, other=other) is None
+    assert chosen(most=most, me=both, lent={1: most}, other=other) == 'other'
 
 
 def test_by_share_it_is_who_holds_most_of_these_pcpus():
@@ -108,19 +123,24 @@ def test_whoever_goes_may_and_lets_more_be_lent(data):
         data.draw(st.integers(0, 5)))}
     held[ME] = me = data.draw(residents(pcpus))
     most = data.draw(st.integers(0, CAP))
+    lent = data.draw(st.dictionaries(st.integers(0, pcpus - 1), st.integers(1, CAP)))
 
     def lendable(besides=None):
         left = host.add_all(
             (each.holding.reservation.bandwidth, each.holding.pcpus)
             for server, each in held.items() if server != besides).left
-        return sum(max(0, min(most, left[pcpu])) for pcpu in me.holding.pcpus)
+        return [min(most, max(0, left[pcpu], lent.get(pcpu, 0))) for pcpu in me.holding.pcpus]
+
+    def gains(server):
+        return any(after - before > 11 for before, after in zip(
+            lendable(), lendable(server), strict=True))
 
     helpful = {
         server for server, each in held.items()
         if me.said and each.said and each.said < me.said and each.may_go
-        and lendable(server) > lendable()}
+        and gains(server)}
     for policy in victim.POLICIES:
-        found = victim.choose(host, held, ME, most, policy)
+        found = victim.choose(host, held, ME, most, lent, policy)
         assert (found in helpful) if helpful else found is None
         if found:
             assert held[found].said == min(held[each].said for each in helpful)
