@@ -6,6 +6,12 @@ RT-Kube taints such a node (section IV-C): whoever came next would take the room
 
 import time
 
+LONGEST_S = 86400.0
+"""For how long at most a host is closed."""
+
+# By which the clocks of hosts and schedulers may differ.
+_DIFFER_S = 60.0
+
 STAT = 'rt_closed_until'
 """Under which name a host reports it."""
 
@@ -26,9 +32,14 @@ def from_stat(stat: str | None) -> float | None:
     return float(stat) if stat else None
 
 
+def lasts(until_s: float, now_s: float) -> bool:
+    """Return whether a time is still to come; what a wrong clock has written never is."""
+    return now_s < until_s <= now_s + LONGEST_S + _DIFFER_S
+
+
 def refusal(until_s: float | None) -> str | None:
     """Return why a host takes no new server now, a clause; None if it does."""
-    if until_s is None or until_s <= time.time():
+    if until_s is None or not lasts(until_s, time.time()):
         return None
     return f'takes no new servers until {clock(until_s)}, as servers on it missed deadlines'
 

@@ -150,10 +150,11 @@ a network with a more critical server of their project on the host (apart). Read
 nova-rt-compute.
 """),
     cfg.Opt(
-        'evict_for', default=300.0, type=_Finite(min=0.0, max=86400.0),
+        'evict_for', default=300.0, type=_Finite(min=1.0, max=86400.0),
         help="""
 For how many seconds a server that was stopped for another is not started again, and its host
-takes no new servers with reservations. Read by nova-rt-compute.
+takes no new servers with reservations; no shorter than miss_window, so that the other has its
+loan before that is over. Read by nova-rt-compute.
 """),
     cfg.StrOpt(
         'cpu_set',

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Mapping
+import math
 import time
 
 from nova import context as nova_context
@@ -35,7 +36,7 @@ CONF = cfg.CONF
 
 # What a victim, or the one that misses, may have begun since it was looked at.
 _BUSY = (exception.InstanceInvalidState, exception.UnexpectedTaskStateError,
-         exception.InstanceIsLocked, exception.NotFound)
+         exception.NotFound)
 
 
 class Evictions:
@@ -93,9 +94,11 @@ class Evictions:
         # In this order: what its user begins from here on has a higher number.
         after = eviction.last_action(context, server)
         instance = holdings.fetch(context, server)
-        if not _is_at_rest(instance):
+        if not _is_at_rest(instance) or instance.locked:
             return False
-        until_s = int(time.time() + CONF.rt.evict_for)
+        # Before it is over, the other has missed as often again, and has its loan.
+        for_s = min(closing.LONGEST_S, max(CONF.rt.evict_for, CONF.rt.miss_window))
+        until_s = math.ceil(time.time() + for_s)
         mark = eviction.Mark(
             eviction.digest(misser), until_s, eviction.digest(self._tracker.node_of(instance)),
             context.request_id, after)
@@ -147,7 +150,7 @@ class Evictions:
     def _look_at(self, context: nova_context.RequestContext,
                  instance: objects.Instance) -> None:
         mark = eviction.mark_of(instance)
-        if mark is None:
+        if mark is None or instance.host != self._manager.host:
             self._forget(instance.uuid)
             return
         if instance.uuid in self._unsure:
@@ -204,7 +207,9 @@ def _resident(instance: objects.Instance) -> victim.Resident | None:
         return None
     return victim.Resident(
         instance.project_id, holding, instance.flavor.memory_mb,
-        _is_at_rest(instance) and not instance.locked,
+        # Who was started by its user is not stopped again before its time is over.
+        _is_at_rest(instance) and not instance.locked
+        and eviction.MARK not in instance.system_metadata,
         frozenset(vif['network']['id'] for vif in instance.get_network_info() or ()))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Sequence
+import time
 from typing import Any
 
 from nova import context as nova_context
@@ -85,8 +86,9 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     def closed_until(self) -> float | None:
         """See :class:`nova_rt.compute.claims.Tracker`."""
         here = {eviction.digest(node.uuid) for node in self.compute_nodes.values()}
-        return max((mark.until_s for mark in list(self.evicted.values()) if mark.node in here),
-                   default=None)
+        now_s = time.time()
+        return max((mark.until_s for mark in list(self.evicted.values())
+                    if mark.node in here and closing.lasts(mark.until_s, now_s)), default=None)
 
     def place(self, nodename: str, wanted: reservation.Reservation) -> tuple[int, ...]:
         """See :class:`nova_rt.compute.claims.Tracker`."""

@@ -20,6 +20,8 @@ from nova.compute import instance_actions
 from nova.compute import vm_states
 from oslo_log import log as logging
 
+from nova_rt import closing
+
 LOG = logging.getLogger(__name__)
 
 MARK = 'rt_evicted'
@@ -114,6 +116,7 @@ def due(instance: objects.Instance, mark: Mark, node: str, now_s: float) -> Due:
         return Due.NOTHING
     if mark.node != digest(node):
         return Due.FORGET
-    if now_s < mark.until_s or (instance.locked and instance.vm_state == vm_states.STOPPED):
+    if closing.lasts(mark.until_s, now_s) or (
+            instance.locked and instance.vm_state == vm_states.STOPPED):
         return Due.NOTHING
     return Due.START if instance.vm_state == vm_states.STOPPED else Due.FORGET

@@ -17,6 +17,7 @@ from nova_rt import closing
 from nova_rt import criticality
 from nova_rt import elastic
 from nova_rt import kinds
+from nova_rt.compute import evictions
 from nova_rt.instance import eviction
 from nova_rt.reaction import threshold
 from nova_rt.testing import cloud
@@ -72,6 +73,9 @@ class EvictingTestCase(cloud.CloudTestCase):
         self.may_press(server)
         self.miss(server)
 
+    def evict(self):
+        return self.manager.evictions.evict(self.critical['id'], cloud.CAP, time.monotonic())
+
     def end_loan(self, server):
         self.manager.driver.reservations.give_back(
             self.manager.driver.running()[server['id']].pid)
@@ -79,10 +83,12 @@ class EvictingTestCase(cloud.CloudTestCase):
 
     def pass_time(self):
         """Let all be as when the time of each eviction is over."""
+        self.until(0)
+
+    def until(self, time_s):
         for server, mark in list(self.manager.rt.evicted.items()):
             instance = self.instance_of({'id': server})
-            eviction.put(instance, eviction.Mark(
-                mark.misser, 0, mark.node, mark.request, mark.after, mark.again))
+            eviction.put(instance, dataclasses.replace(mark, until_s=int(time_s)))
             instance.save()
         self._run_periodics()
 
@@ -215,6 +221,47 @@ class EvictionsTestCase(EvictingTestCase):
         self.api.post_server_action(self.lesser['id'], {'unlock': None})
         self.look()
         self.is_eventually(self.lesser, 'ACTIVE')
+
+    def test_one_that_its_user_started_is_not_stopped_again_meanwhile(self):
+        self.evicted(self.critical, self.lesser)
+        self._start_server(self.lesser)
+        self.assertFalse(self.evict())
+        self.pass_time()
+        self.look()
+        self.assertTrue(self.evict())
+
+    def test_one_that_was_locked_meanwhile_is_not_stopped(self):
+        real = eviction.last_action
+
+        def meanwhile(context, server):
+            self.api.post_server_action(server, {'lock': None})
+            return real(context, server)
+        with mock.patch.object(eviction, 'last_action', meanwhile):
+            self.assertFalse(self.evict())
+        self.assertEqual('ACTIVE', self.state(self.lesser))
+
+    def test_a_wrong_clock_does_not_keep_the_host_closed(self):
+        self.evicted(self.critical, self.lesser)
+        self.until(time.time() + 30 * 86400)
+        self.assertIsNone(self.manager.rt.closed_until())
+        self.end_loan(self.critical)
+        self.look()
+        self.is_eventually(self.lesser, 'ACTIVE')
+
+    def test_it_stays_stopped_for_as_long_as_misses_are_counted(self):
+        self.flags(evict_for=1.0, miss_window=200.0, group='rt')
+        self.assertTrue(self.evict())
+        self.assertGreater(self.manager.rt.closed_until(), time.time() + 100)
+
+    def test_one_that_has_left_is_no_trouble(self):
+        self.evicted(self.critical, self.lesser)
+        instance = self.instance_of(self.lesser)
+        instance.host = 'another'
+        instance.save()
+        with mock.patch.object(evictions.LOG, 'warning') as warn:
+            self.look()
+        warn.assert_not_called()
+        self.assertEqual({}, self.manager.rt.evicted)
 
     def test_one_that_is_deleted_leaves_nothing(self):
         self.evicted(self.critical, self.lesser)
@@ -450,9 +497,6 @@ class FaultsTestCase(EvictingTestCase):
         self.is_eventually(self.lesser, 'ACTIVE')
         self.assertEqual('55%', self.has(self.lesser)[0])
         self.assert_audited()
-
-    def evict(self):
-        return self.manager.evictions.evict(self.critical['id'], cloud.CAP, time.monotonic())
 
     def test_killed_when_it_is_marked(self):
         with mock.patch.object(compute_api.API, '_record_action_start', _killed), \

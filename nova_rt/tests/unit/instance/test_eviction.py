@@ -7,6 +7,7 @@ from nova import objects
 from nova import utils
 import pytest
 
+from nova_rt import closing
 from nova_rt.instance import eviction
 from nova_rt.tests.unit.instance import servers
 
@@ -55,6 +56,11 @@ def test_it_is_started_when_its_time_is_over():
     assert due(server(), now_s=MARK.until_s - 1) is NOTHING
 
 
+def test_a_time_that_a_wrong_clock_has_written_is_over():
+    assert due(server(), now_s=MARK.until_s - closing.LONGEST_S) is NOTHING
+    assert due(server(), now_s=MARK.until_s - closing.LONGEST_S - 120) is START
+
+
 def test_one_that_is_locked_waits():
     assert due(server(locked=True)) is NOTHING
 
@@ -68,7 +74,7 @@ def test_nothing_but_a_stopped_server_is_ever_started():
             ('active', 'stopped', 'paused', 'suspended', 'resized', 'rescued', 'error',
              'shelved', 'shelved_offloaded', 'soft-delete', 'deleted', 'building'),
             (None, 'powering-off', 'deleting', 'rebuilding'), (NODE, OTHER_NODE),
-            (0, MARK.until_s), (True, False)):
+            (MARK.until_s - 1, MARK.until_s), (True, False)):
         found = due(server(state, task, locked), node, now_s)
         assert (found is START) == (
             state == 'stopped' and task is None and node == NODE
