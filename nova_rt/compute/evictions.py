@@ -8,6 +8,7 @@ started here. What it held is in the kernel alone nobody's meanwhile, and can be
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Mapping
 import math
 import time
@@ -38,6 +39,9 @@ CONF = cfg.CONF
 _BUSY = (exception.InstanceInvalidState, exception.UnexpectedTaskStateError,
          exception.NotFound)
 
+# After which the message of a stop counts as lost: servers have the time to shut down.
+_LOST_S = 600.0
+
 
 class Evictions:
     """Stops and starts servers for the compute manager, by Nova's own API.
@@ -52,6 +56,8 @@ class Evictions:
         self._tracker = tracker
         # Those of which it is not known whether Nova was told to do what is saved of them.
         self._unsure: set[str] = set()
+        # Since when servers are being stopped, by CLOCK_MONOTONIC.
+        self._stopping_s: dict[str, float] = {}
         self._made_room_s = 0.0
         # The last one for which another was stopped: nobody else is to have that room first.
         self._misser: str | None = None
@@ -109,11 +115,7 @@ class Evictions:
         LOG.info('Stopping server %s for server %s, which misses deadlines ([rt] evict_choice '
                  '= %s)', instance.uuid, misser, CONF.rt.evict_choice)
         self._tracker.close(instance, mark)
-        records.write(instance.uuid, (
-            'A more critical server on its CPUs misses deadlines, and nothing else helps: this '
-            f'one is stopped ([rt] evict_choice = {CONF.rt.evict_choice}). It is started again '
-            f'after {closing.clock(until_s)}, when the other has nothing on loan any more; '
-            'or start it yourself.'), records.EVICT)
+        _tell_stopped(instance.uuid, mark)
         records.write(misser, (
             'It misses deadlines, and nothing else helps: a less critical server on its CPUs is '
             'stopped, so that what that one held can be lent.'), records.EVICT)
@@ -153,19 +155,32 @@ class Evictions:
         if mark is None or instance.host != self._manager.host:
             self._forget(instance.uuid)
             return
-        if instance.uuid in self._unsure:
+        if instance.uuid in self._unsure or self._is_lost(instance):
             self._order_again(context, instance)
             self._tracker.close(instance, mark)
         due = eviction.due(instance, mark, self._tracker.node_of(instance), time.time())
-        if due is eviction.Due.START and eviction.taken_over(
-                mark, objects.InstanceActionList.get_by_instance_uuid(context, instance.uuid)):
-            due = eviction.Due.FORGET
+        if instance.vm_state == vm_states.STOPPED and instance.task_state is None:
+            actions = list(objects.InstanceActionList.get_by_instance_uuid(
+                context, instance.uuid))
+            if eviction.taken_over(mark, actions):
+                due = eviction.Due.FORGET if due is eviction.Due.START else due
+            elif not mark.again and not _is_told(mark, actions):
+                # The service was killed, or the database away.
+                _tell_stopped(instance.uuid, mark)
         if due is eviction.Due.FORGET:
             eviction.remove(instance)
             instance.save(expected_task_state=[None])
             self._forget(instance.uuid)
         elif due is eviction.Due.START and not self._has_loan(mark.misser):
             self._start(context, instance, mark)
+
+    def _is_lost(self, instance: objects.Instance) -> bool:
+        """Return whether a server is being stopped for so long that Nova is told again."""
+        if instance.task_state != task_states.POWERING_OFF:
+            self._stopping_s.pop(instance.uuid, None)
+            return False
+        now_s = time.monotonic()
+        return now_s >= self._stopping_s.setdefault(instance.uuid, now_s) + _LOST_S
 
     def _order_again(self, context: nova_context.RequestContext,
                      instance: objects.Instance) -> None:
@@ -175,6 +190,7 @@ class Evictions:
         elif instance.task_state == task_states.POWERING_ON:
             self._manager.compute_rpcapi.start_instance(context, instance)
         self._unsure.discard(instance.uuid)
+        self._stopping_s.pop(instance.uuid, None)
 
     def _start(self, context: nova_context.RequestContext, instance: objects.Instance,
                mark: eviction.Mark) -> None:
@@ -197,7 +213,21 @@ class Evictions:
 
     def _forget(self, server: str) -> None:
         self._unsure.discard(server)
+        self._stopping_s.pop(server, None)
         self._tracker.evicted.pop(server, None)
+
+
+def _tell_stopped(server: str, mark: eviction.Mark) -> None:
+    records.write(server, (
+        'A more critical server on its CPUs misses deadlines, and nothing else helps: this one '
+        f'is stopped ([rt] evict_choice = {CONF.rt.evict_choice}). It is started again after '
+        f'{closing.clock(mark.until_s)}, when the other has nothing on loan any more; or start '
+        'it yourself.'), records.EVICT)
+
+
+def _is_told(mark: eviction.Mark, actions: Iterable[objects.InstanceAction]) -> bool:
+    """Return whether its user can read why a server was stopped."""
+    return any(each.id > mark.after and each.action == records.EVICT for each in actions)
 
 
 def _resident(instance: objects.Instance) -> victim.Resident | None:

@@ -25,14 +25,15 @@ from nova_rt import closing
 LOG = logging.getLogger(__name__)
 
 MARK = 'rt_evicted'
-OURS = 'rt_'
-# What users do with a server without saying whether it should run.
-_BESIDES = {
-    instance_actions.LOCK, instance_actions.UNLOCK, instance_actions.BACKUP,
-    instance_actions.CREATE_IMAGE, instance_actions.ATTACH_INTERFACE,
-    instance_actions.DETACH_INTERFACE, instance_actions.ATTACH_VOLUME,
-    instance_actions.DETACH_VOLUME, instance_actions.EXTEND_VOLUME,
-    instance_actions.SWAP_VOLUME}
+# By these, users decide whether a server runs, and where; the others leave that as it is.
+_DECIDES = frozenset({
+    instance_actions.DELETE, instance_actions.RESTORE, instance_actions.STOP,
+    instance_actions.START, instance_actions.REBOOT, instance_actions.REBUILD,
+    instance_actions.EVACUATE, instance_actions.RESIZE, instance_actions.CONFIRM_RESIZE,
+    instance_actions.REVERT_RESIZE, instance_actions.MIGRATE, instance_actions.LIVE_MIGRATION,
+    instance_actions.PAUSE, instance_actions.UNPAUSE, instance_actions.SUSPEND,
+    instance_actions.RESUME, instance_actions.RESCUE, instance_actions.UNRESCUE,
+    instance_actions.SHELVE, instance_actions.SHELVE_OFFLOAD, instance_actions.UNSHELVE})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,7 +79,10 @@ def mark_of(instance: objects.Instance) -> Mark | None:
     if not text:
         return None
     try:
-        return Mark(**json.loads(text))
+        told = json.loads(text)
+        # A later release may have written more.
+        return Mark(**{each.name: told[each.name] for each in dataclasses.fields(Mark)
+                       if each.name in told})
     except (TypeError, ValueError):
         LOG.warning('%s cannot be read: %s', MARK, text, instance=instance)
         return None
@@ -103,8 +107,7 @@ def last_action(context: nova_context.RequestContext, server: str) -> int:
 def taken_over(mark: Mark, actions: Iterable[objects.InstanceAction]) -> bool:
     """Return whether somebody else has decided since whether the server should run."""
     return any(each.id > mark.after and each.request_id != mark.request
-               and each.action not in _BESIDES and not each.action.startswith(OURS)
-               for each in actions)
+               and each.action in _DECIDES for each in actions)
 
 
 def due(instance: objects.Instance, mark: Mark, node: str, now_s: float) -> Due:

@@ -19,6 +19,7 @@ from nova_rt import elastic
 from nova_rt import kinds
 from nova_rt.compute import evictions
 from nova_rt.instance import eviction
+from nova_rt.reaction import records
 from nova_rt.reaction import threshold
 from nova_rt.testing import cloud
 
@@ -446,6 +447,19 @@ class ChoiceTestCase(EvictingTestCase):
             critical['id'], bandwidth.to_bandwidth(25, 100), time.monotonic()))
         self.assert_nobody(critical, lesser)
 
+    def test_where_a_stop_fails_the_next_one_may_be_stopped(self):
+        critical, lesser, other = (
+            self.server(percents, letter) for percents, letter in (
+                (40, 'C'), (30, 'A'), (25, 'B')))
+        with mock.patch.object(self.manager.driver, 'power_off', _away):
+            self.miss(critical)
+            self.eventually(lambda: self.assertTrue(self.told(lesser)))
+            self.is_eventually(lesser, 'ACTIVE')
+        self.eventually(lambda: self.assertTrue(self.may_ask(critical)))
+        self.evicted(critical, other)
+        self.assertEqual('65%', self.has(critical)[0])
+        self.assertEqual('ACTIVE', self.state(lesser))
+
     def test_whoever_else_misses_does_not_have_the_room(self):
         critical, victim, other = (
             self.server(percents, letter) for percents, letter in (
@@ -511,6 +525,27 @@ class FaultsTestCase(EvictingTestCase):
             self.evict()
         self.is_eventually(self.lesser, 'SHUTOFF')
         self.start('host1')
+        self.is_stopped_and_started_again()
+
+    def test_killed_when_nobody_was_told(self):
+        with mock.patch.object(records, 'write', _killed), pytest.raises(Killed):
+            self.evict()
+        self.is_eventually(self.lesser, 'SHUTOFF')
+        self.start('host1')
+        until = closing.clock(self.manager.rt.closed_until())
+        for _ in range(2):
+            self.look()
+            sentence, = self.told(self.lesser)
+            self.assertIn(f'this one is stopped ([rt] evict_choice = share). It is started again '
+                          f'after {until}', sentence)
+
+    def test_a_stop_of_which_the_message_is_lost_is_ordered_again(self):
+        with mock.patch.object(self.manager.compute_api.compute_rpcapi, 'stop_instance'):
+            self.assertTrue(self.evict())
+        self.look()
+        self.assertEqual('powering-off', self.instance_of(self.lesser).task_state)
+        self.stub_out('nova_rt.compute.evictions._LOST_S', 0.0)
+        self.look()
         self.is_stopped_and_started_again()
 
     def test_killed_when_it_is_to_be_started(self):

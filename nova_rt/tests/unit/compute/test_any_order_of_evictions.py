@@ -70,6 +70,7 @@ class Cloud:
         self.rows, self.actions, self.wanted = {}, collections.defaultdict(list), {}
         self.messages, self.pids, self.faults = [], {}, []
         self.numbers = 100
+        self.loses = True
         self.kernel = fake_kernel.FakeKernel(PCPUS, multi=True)
         self.book = loans.Loans(folder)
         self.begin()
@@ -189,6 +190,9 @@ class Cloud:
             row = self.rows.get(uuid)
             if row is None or row['task_state'] != task:
                 continue
+            if task == 'powering-off' and self.loses and self.random.random() < 0.05:
+                self.done['lost stop'] += 1
+                continue
             row['task_state'] = None
             if task == 'powering-off':
                 self.end(uuid)
@@ -275,6 +279,7 @@ class Cloud:
                 assert eviction.MARK not in row['system_metadata']
 
     def assert_ends_well(self, clock):
+        self.loses = False
         for row in self.rows.values():
             row['locked'] = False
         for _ in range(8):

@@ -44,6 +44,13 @@ def test_images_made_of_it_tell_of_no_other_server():
         assert other not in str(properties)
 
 
+def test_what_later_releases_add_to_it_is_no_trouble():
+    made = server()
+    text = made.system_metadata[eviction.MARK]
+    made.system_metadata[eviction.MARK] = text.replace('{', '{"more":1,')
+    assert eviction.mark_of(made) == MARK
+
+
 @pytest.mark.parametrize('text', ['', 'x', '[]', '{}', '{"misser": 1}', 'null'])
 def test_a_mark_that_cannot_be_read_is_none(text):
     made = server()
@@ -85,10 +92,11 @@ def test_nothing_but_a_stopped_server_is_ever_started():
 
 @pytest.mark.parametrize(('action', 'over', 'request_id', 'taken'), [
     ('start', 1, 'theirs', True), ('stop', 1, 'theirs', True), ('rebuild', 1, 'theirs', True),
-    ('something_new', 1, 'theirs', True),
+    ('live-migration', 1, 'theirs', True), ('shelve', 1, 'theirs', True),
     ('stop', 1, MARK.request, False), ('stop', 0, 'theirs', False),
     ('rt_loan', 1, 'theirs', False), ('lock', 1, 'theirs', False),
-    ('createImage', 1, 'theirs', False)])
+    ('createImage', 1, 'theirs', False), ('attach_share', 1, 'theirs', False),
+    ('changePassword', 1, 'theirs', False), ('resetState', 1, 'theirs', False)])
 def test_what_its_user_does_with_it_later_counts(action, over, request_id, taken):
     assert eviction.taken_over(MARK, [objects.InstanceAction(
         id=MARK.after + over, action=action, request_id=request_id)]) is taken
