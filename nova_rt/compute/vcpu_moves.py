@@ -8,7 +8,6 @@ in the kernel, so it never has less, and takes nothing of anybody else's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-
 import time
 from typing import Protocol
 

@@ -84,7 +84,8 @@ class Cloud:
             specs[criticality.EXTRA_SPEC] = letter
         self.rows[uuid] = {
             'uuid': uuid, 'vm_state': 'active', 'task_state': None, 'locked': False,
-            'node': 'node', 'host': 'host', 'project_id': 'project', 'system_metadata': {holdings.PCPUS: '3'},
+            'node': 'node', 'host': 'host', 'project_id': 'project',
+            'system_metadata': {holdings.PCPUS: '3'},
             'flavor': objects.Flavor(vcpus=PCPUS, memory_mb=64, extra_specs=specs)}
         self.wanted[uuid] = True
         self.run(uuid)
