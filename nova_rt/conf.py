@@ -131,6 +131,31 @@ is, is moved to a pCPU of its host where something can. Nothing else is admitted
 for the time of the move, up to two periods and a second. It counts only after
 lend_after_misses, and not where reservations occupy every pCPU. Read by nova-rt-compute.
 """),
+    cfg.BoolOpt(
+        'evict_on_misses', default=False,
+        help="""
+Whether a server is stopped for a more critical container that misses deadlines and is not
+helped otherwise: by a loan, by elastic servers that give way, or by a move. It is one of a
+lower criticality that it says itself, on the same pCPUs; none of criticality C, and no virtual
+machine. It is started again when the other needs nothing more. It counts only after
+lend_after_misses. As it is the applications that say what they miss, a tenant with a critical
+flavor can have others' servers stopped by it. Read by nova-rt-compute.
+"""),
+    cfg.StrOpt(
+        'evict_choice', default='share', choices=['share', 'share-and-memory', 'apart'],
+        help="""
+Which of the least critical servers is stopped: the one that holds most of the CPUs in
+question (share), of CPUs and memory (share-and-memory), or of CPUs, but last those that share
+a network with a more critical server of their project on the host (apart). Read by
+nova-rt-compute.
+"""),
+    cfg.Opt(
+        'evict_for', default=300.0, type=_Finite(min=1.0, max=86400.0),
+        help="""
+For how many seconds a server that was stopped for another is not started again, and its host
+takes no new servers with reservations; no shorter than miss_window, so that the other has its
+loan before that is over. Read by nova-rt-compute.
+"""),
     cfg.StrOpt(
         'cpu_set',
         help="""

@@ -70,8 +70,8 @@ class Shortfall:
     """One reason why a server does not fit a host, or that it does.
 
     :ivar what: ``pCPU 3``, a resource class, ``trait``, ``zone``, ``aggregate``, ``filter``,
-        ``kind``, ``criticality``, ``nearest`` for what would fit instead, ``moves`` that
-        would make room, or empty for the whole host; ``together`` for all hosts
+        ``kind``, ``criticality``, ``closed``, ``nearest`` for what would fit instead,
+        ``moves`` that would make room, or empty for the whole host; ``together`` for all hosts
     """
 
     host: str

@@ -15,6 +15,7 @@ from nova import objects
 from nova.compute import claims
 from oslo_log import log as logging
 
+from nova_rt import closing
 from nova_rt import criticality
 from nova_rt import errors
 from nova_rt import reservation
@@ -37,6 +38,9 @@ class Tracker(Protocol):
 
     def takes(self) -> frozenset[criticality.Criticality]:
         """Return the criticalities of the servers that this host takes."""
+
+    def closed_until(self) -> float | None:
+        """Return until when this host takes no new servers, by the clock of the wall."""
 
     def place(self, nodename: str, wanted: reservation.Reservation) -> tuple[int, ...]:
         """Choose pCPUs for a reservation.
@@ -92,7 +96,8 @@ def _place(tracker: Tracker, claim: claims.Claim, flavor: objects.Flavor) -> tup
         wanted = flavors.reservation_of(flavor)
         if wanted is None:
             return None
-        refusal = criticality.refusal(tracker.takes(), flavors.criticality_of(flavor))
+        refusal = (criticality.refusal(tracker.takes(), flavors.criticality_of(flavor))
+                   or closing.refusal(tracker.closed_until()))
         if refusal is not None:
             raise NoRoomOnHostError(f'{claim.nodename} {refusal}')
         return tracker.place(claim.nodename, wanted)

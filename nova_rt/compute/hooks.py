@@ -87,6 +87,11 @@ EXPECTED = {
         'self context instance dest migrate_data migration_status source_bdms '
         'pre_live_migration',
     'nova.compute.manager:ComputeManager.cleanup_host': 'self',
+    # The manager's own is decorated; this names what it gets.
+    'nova.compute.rpcapi:ComputeAPI.stop_instance': 'self ctxt instance do_cast clean_shutdown',
+    'nova.compute.rpcapi:ComputeAPI.start_instance': 'self ctxt instance',
+    'nova.compute.api:API.stop': 'self context instance do_cast clean_shutdown',
+    'nova.compute.api:API.start': 'self context instance',
     'nova.compute.manager:ComputeManager.pre_start_hook':
         'self service_ref',
     'nova.compute.manager:ComputeManager._set_instance_info':

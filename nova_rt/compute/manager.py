@@ -13,17 +13,20 @@ from nova import exception
 from nova import objects
 from nova.compute import manager
 import oslo_messaging
+from oslo_service import periodic_task
 
 from nova_rt import allocations
 from nova_rt import errors
 from nova_rt import reservation
 from nova_rt.compute import deletion
 from nova_rt.compute import evacuation
+from nova_rt.compute import evictions
 from nova_rt.compute import in_place_resize
 from nova_rt.compute import live_migration
 from nova_rt.compute import reactions
 from nova_rt.compute import reservation_change
 from nova_rt.compute import resource_tracker
+from nova_rt.instance import eviction
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
@@ -59,6 +62,7 @@ class RTComputeManager(manager.ComputeManager):
         self.in_place_resize = in_place_resize.InPlaceResize(self, self.rt)
         self.reservation_change = reservation_change.ReservationChange(
             self, self.rt)
+        self.evictions = evictions.Evictions(self, self.rt)
         self._reactions: reactions.Reactions | None = None
 
     # Builds
@@ -311,6 +315,28 @@ class RTComputeManager(manager.ComputeManager):
         """
         self.rt.move_vcpu(context, instance.uuid, source, target)
 
+    # Servers that are stopped for others
+
+    def stop_instance(self, context: nova_context.RequestContext, instance: objects.Instance,
+                      clean_shutdown: bool) -> None:
+        """See base class; what was held by one that is stopped for another can be lent.
+
+        Where it could not be stopped, the other may ask for help again, too.
+        """
+        marked = eviction.mark_of(instance) is not None
+        try:
+            super().stop_instance(context, instance, clean_shutdown)
+        finally:
+            misser = self.evictions.made_room() if marked else None
+            if misser is not None and self._reactions is not None:
+                self._reactions.has_room(misser)
+
+    # oslo.service ships no types.
+    @periodic_task.periodic_task  # type: ignore[untyped-decorator]
+    def _look_after_evicted(self, context: nova_context.RequestContext) -> None:
+        """Start those again whose time has come."""
+        self.evictions.look(context)
+
     # What was interrupted
 
     def pre_start_hook(self, service_ref: objects.Service) -> None:
@@ -331,7 +357,7 @@ class RTComputeManager(manager.ComputeManager):
             self.in_place_resize.undo_unclaimed(context, node)
         if begun:
             self.update_available_resource(context)
-        self._reactions = reactions.begin(self.driver, self.rt)
+        self._reactions = reactions.begin(self.driver, self.rt, self.evictions)
 
     def cleanup_host(self) -> None:
         """See base class; what is lent is given back."""

@@ -43,16 +43,27 @@ class Tracker(Protocol):
         """Move a vCPU of a server to where more can be lent; return whether that was done."""
 
 
-class Reactions:
-    """The reactor, who moves vCPUs for it, and who writes down what they do."""
+class Evictions(Protocol):
+    """What is asked of who stops servers for others."""
 
-    def __init__(self, driver: Driver, tracker: Tracker, listen: ears.Listen) -> None:
+    def evict(self, server: str, most: int, asked_s: float) -> bool:
+        """Stop another server so that more can be lent; return whether that was begun."""
+
+
+class Reactions:
+    """The reactor, who makes room for it, and who writes down what they do."""
+
+    def __init__(self, driver: Driver, tracker: Tracker, evictions: Evictions,
+                 listen: ears.Listen) -> None:
         self._driver = driver
         self._records = records.Records()
         policy = loan_policy.from_options(CONF)
         self._relief = relief.Relief(
-            lambda server: tracker.relieve(server, policy.most), self._moved,
-        ) if CONF.rt.move_on_misses else None
+            (lambda server: tracker.relieve(server, policy.most))
+            if CONF.rt.move_on_misses else relief.nowhere, self._moved,
+            (lambda server, asked_s: evictions.evict(server, policy.most, asked_s))
+            if CONF.rt.evict_on_misses else relief.nobody,
+        ) if CONF.rt.move_on_misses or CONF.rt.evict_on_misses else None
         self._reactor = reactor.Reactor(
             driver.reservations, driver.running, policy,
             self._records.tell, self._records.tell_shrunk, listen=listen,
@@ -62,7 +73,11 @@ class Reactions:
 
     def _moved(self, server: str) -> None:
         self._records.tell_moved(server)
-        self._reactor.moved(server)
+        self.has_room(server)
+
+    def has_room(self, server: str) -> None:
+        """Let a server be helped when it misses again; any thread may call."""
+        self._reactor.has_room(server)
 
     def end(self) -> None:
         """Give back what is lent, and write down what is left to be."""
@@ -73,13 +88,13 @@ class Reactions:
         self._records.close()
 
 
-def begin(driver: Driver, tracker: Tracker) -> Reactions | None:
+def begin(driver: Driver, tracker: Tracker, evictions: Evictions) -> Reactions | None:
     """Begin to hear of misses, if that is wanted; None if not, or if nothing is offered."""
     kind = kinds.of_host(driver.reservations.dialect, None)
     if not CONF.rt.hear_misses or kind is None:
         return None
     try:
-        return Reactions(driver, tracker, ears.LISTEN[kind])
+        return Reactions(driver, tracker, evictions, ears.LISTEN[kind])
     except OSError as exc:
         LOG.warning('No misses are heard (%s): raise fs.inotify.max_user_instances, or set '
                     '[rt] hear_misses=false.', exc)

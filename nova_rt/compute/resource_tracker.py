@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Sequence
+import time
 from typing import Any
 
 from nova import context as nova_context
@@ -21,6 +22,7 @@ from nova.compute import vm_states
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from nova_rt import closing
 from nova_rt import criticality
 from nova_rt import fitting
 from nova_rt import ledger
@@ -30,6 +32,7 @@ from nova_rt import shares
 from nova_rt.compute import claims
 from nova_rt.compute import live_migration
 from nova_rt.compute import vcpu_moves
+from nova_rt.instance import eviction
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
@@ -58,6 +61,8 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         self._moves = vcpu_moves.VCPUMoves(self)
         self._takes = frozenset(
             criticality.Criticality[name] for name in CONF.rt.criticalities)
+        # By server, what is written down of those that were stopped for others.
+        self.evicted: dict[str, eviction.Mark] = {}
 
     @property
     def shares(self) -> shares.HostShares:
@@ -77,6 +82,13 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     def takes(self) -> frozenset[criticality.Criticality]:
         """See :class:`nova_rt.compute.claims.Tracker`."""
         return self._takes
+
+    def closed_until(self) -> float | None:
+        """See :class:`nova_rt.compute.claims.Tracker`."""
+        here = {eviction.digest(node.uuid) for node in self.compute_nodes.values()}
+        now_s = time.time()
+        return max((mark.until_s for mark in list(self.evicted.values())
+                    if mark.node in here and closing.lasts(mark.until_s, now_s)), default=None)
 
     def place(self, nodename: str, wanted: reservation.Reservation) -> tuple[int, ...]:
         """See :class:`nova_rt.compute.claims.Tracker`."""
@@ -124,7 +136,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         :raises InternalError: with a sentence, if it holds both pCPUs for now
         :raises InstanceNotFound: if it has gone
         """
-        self._report_move(context, self._moves.move(server, source, target))
+        self._report_now(context, self._moves.move(server, source, target))
 
     @_locked
     def relieve(self, server: str, most: int) -> bool:
@@ -136,17 +148,31 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         """
         if not self.driver.reservations.can_move():
             return False
-        node = self._moves.relieve(server, most)
+        container = self.driver.running().get(server)
+        if container is None:
+            return False
+        node = self._moves.relieve(
+            server, most, self.driver.reservations.loan(container.pid))
         if node is not None:
-            self._report_move(nova_context.get_admin_context(), node)
+            self._report_now(nova_context.get_admin_context(), node)
         return node is not None
 
-    def _report_move(self, context: nova_context.RequestContext, node: str) -> None:
+    def _report_now(self, context: nova_context.RequestContext, node: str) -> None:
         try:
             self._update(context.elevated(), self.compute_nodes[node])
         except Exception as exc:
             LOG.warning('The host could not be reported anew, which is done every minute: %s',
                         exc)
+
+    @_locked
+    def close(self, instance: objects.Instance, mark: eviction.Mark) -> None:
+        """Take no new servers for a while, as one was stopped here."""
+        self.evicted[instance.uuid] = mark
+        self._report_now(nova_context.get_admin_context(), instance.node)
+
+    def node_of(self, instance: objects.Instance) -> str:
+        """Return the uuid of the compute node that a server of this host is on."""
+        return self.compute_nodes[instance.node].uuid
 
     def hold(self, instance: objects.Instance) -> None:
         """Hold what an instance says; called under the lock."""
@@ -213,13 +239,16 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             rt_in_place='yes', rt_dialect=self.driver.reservations.dialect,
             rt_placement_policy=policy, **{
                 moving.STAT: self._moving.value,
-                criticality.STAT: criticality.to_stat(self.takes())})
+                criticality.STAT: criticality.to_stat(self.takes()),
+                closing.STAT: closing.to_stat(self.closed_until())})
         super()._update(context, compute_node, startup)
 
     def _update_usage_from_instances(self, context: nova_context.RequestContext,
                                      instances: Sequence[objects.Instance], nodename: str) -> Any:
         for instance in filter(in_place.by_move, instances):
             self._moves.undo_interrupted(instance)
+        self.evicted = {instance.uuid: mark for instance in instances
+                        if (mark := eviction.mark_of(instance)) is not None}
         self.ledger.forget(_SERVER)
         return super()._update_usage_from_instances(context, instances, nodename)
 

@@ -7,6 +7,7 @@ in the kernel, so it never has less, and takes nothing of anybody else's.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import time
 from typing import Protocol
 
@@ -114,10 +115,11 @@ class VCPUMoves:
         node: str = instance.node
         return node
 
-    def relieve(self, server: str, most: int) -> str | None:
+    def relieve(self, server: str, most: int, lent: Mapping[int, int]) -> str | None:
         """Move a vCPU of a server to where more can be lent to it.
 
         :param most: the bandwidth that may be lent on each pCPU, in fixed point
+        :param lent: what it has on loan, by pCPU
         :returns: the node that the server is on; None if no pCPU is better, or it cannot be
             moved now
         :raises: as :meth:`move`
@@ -126,7 +128,7 @@ class VCPUMoves:
         holding = holdings.holding_of(instance)
         if holding is None or not vcpu_move.movable(instance):
             return None
-        found = better_pcpu.find(self._tracker.shares, holding, most)
+        found = better_pcpu.find(self._tracker.shares, holding, most, lent)
         return None if found is None else self.move(server, *found)
 
     def undo_interrupted(self, instance: objects.Instance) -> None:

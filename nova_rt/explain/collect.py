@@ -59,13 +59,13 @@ class Question:
             yield shortfalls.Host(
                 node.host, each.trouble, host_view.reported_by(node), there.left,
                 host_view.kind_of(node), host_view.policy_of(node), there.traits,
-                (*self.filters.refusals(node), *self._of_criticality(node)))
+                (*self.filters.refusals(node), *self._of_ours(node)))
 
-    def _of_criticality(self, node: objects.ComputeNode) -> Iterator[tuple[str, str]]:
-        refusal = None if self.request.wanted is None else criticality.refusal(
-            host_view.criticalities_on(node), self.asked)
+    def _of_ours(self, node: objects.ComputeNode) -> Iterator[tuple[str, str]]:
+        refusal = (None if self.request.wanted is None
+                   else host_view.refusal(node, self.asked))
         if refusal is not None:
-            yield 'criticality', f'The host {refusal}.'
+            yield refusal[0], f'The host {refusal[1]}.'
 
 
 def of_server(context: nova_context.RequestContext, server: str) -> Question:

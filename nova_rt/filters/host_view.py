@@ -7,6 +7,7 @@ from nova import objects
 from nova.scheduler import host_manager
 from oslo_log import log as logging
 
+from nova_rt import closing
 from nova_rt import criticality
 from nova_rt import fitting
 from nova_rt import kinds
@@ -96,6 +97,28 @@ def criticalities_on(host: host_manager.HostState | objects.ComputeNode,
     except KeyError as exc:
         LOG.warning('The criticalities that %s reports cannot be read: %s', host.host, exc)
         return frozenset()
+
+
+def closed_until(host: host_manager.HostState | objects.ComputeNode) -> float | None:
+    """Return until when a host takes no new servers, None if it does not say."""
+    try:
+        return closing.from_stat((host.stats or {}).get(closing.STAT))
+    except ValueError as exc:
+        LOG.warning('Until when %s is closed cannot be read: %s', host.host, exc)
+        return None
+
+
+def refusal(host: host_manager.HostState | objects.ComputeNode,
+            asked: criticality.Criticality | None) -> tuple[str, str] | None:
+    """Return why a host takes no server that asks for a criticality; None if it does.
+
+    :returns: a word on what, and a clause
+    """
+    of_criticality = criticality.refusal(criticalities_on(host), asked)
+    if of_criticality is not None:
+        return 'criticality', of_criticality
+    closed = closing.refusal(closed_until(host))
+    return None if closed is None else ('closed', closed)
 
 
 def moving_on(host: host_manager.HostState | objects.ComputeNode) -> moving.Moving:

@@ -13,7 +13,6 @@ from nova.scheduler import host_manager
 from nova.scheduler import utils
 from oslo_log import log as logging
 
-from nova_rt import criticality
 from nova_rt import fitting
 from nova_rt import kinds
 from nova_rt import moving
@@ -33,7 +32,7 @@ class RTShareFilter(filters.BaseHostFilter):
     Enough in the sum is not enough: Figure 5 of the OpenStack paper leaves
     130% on four pCPUs, and 75% fits none of them. A scheduler that loads this
     filter also asks Placement for the sum. A host must also take servers of that
-    criticality (RT-Kube, Algorithm 1).
+    criticality (RT-Kube, Algorithm 1), and not be closed for a while.
 
     If no host passes, a request for one server passes those that make room
     (``[rt] defrag_on_refusal``) and have enough in the sum: their claim decides.
@@ -93,7 +92,7 @@ class RTShareFilter(filters.BaseHostFilter):
 
 def _that_take(hosts: Sequence[host_manager.HostState],
                state: request_state.RequestState) -> list[host_manager.HostState]:
-    """Return the hosts that take servers of a request's criticality.
+    """Return the hosts that take servers of a request's criticality, and any at present.
 
     :raises NoValidHost: if none does, and no server of the request has been placed
     """
@@ -105,7 +104,8 @@ def _that_take(hosts: Sequence[host_manager.HostState],
 
 
 def _refusal(host: host_manager.HostState, state: request_state.RequestState) -> str | None:
-    return criticality.refusal(host_view.criticalities_on(host), state.asked)
+    refusal = host_view.refusal(host, state.asked)
+    return None if refusal is None else refusal[1]
 
 
 def _of_kind(hosts: Sequence[host_manager.HostState],

@@ -56,6 +56,7 @@ class _Help:
     :ivar until_s: until when the kernel's loan is good without being lent anew
     :ivar told: whether its user was told
     :ivar again_s: from when it may have its own again, if it is shrunk
+    :ivar press_s: from when more is done for it if it still misses deadlines
     """
 
     lent: bool
@@ -63,6 +64,7 @@ class _Help:
     until_s: float
     told: bool
     again_s: float = 0.0
+    press_s: float = float('inf')
 
 
 def stays(server: str) -> None:
@@ -79,7 +81,8 @@ class Reactor:
     :param tell_shrunk: is told of servers that are shrunk for others
     :param quiet_s: least time between two loans of a server that are told
     :param listen: begins to hear of a server
-    :param relieve: is asked to move a container to which nothing can be lent where it is
+    :param relieve: is asked to make room for a container to which nothing can be lent where
+        it is, or to which something has been lent, and it still misses deadlines
     :raises OSError: if the kernel has no inotify instance left for it
     """
 
@@ -96,8 +99,8 @@ class Reactor:
         self._quiet_s = quiet_s
         self._listen = listen
         self._relieve = relieve
-        # Those that were moved by others' threads.
-        self._moved: queue.SimpleQueue[str] = queue.SimpleQueue()
+        # Those for which others' threads have made room.
+        self._roomy: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._watcher = watcher.Watcher()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._ends = False
@@ -125,9 +128,9 @@ class Reactor:
             if not self._ends:
                 os.eventfd_write(self._wake, 1)
 
-    def moved(self, server: str) -> None:
-        """Let a server that was moved be helped when it misses again; any thread may call."""
-        self._moved.put(server)
+    def has_room(self, server: str) -> None:
+        """Let a server be helped when it misses again; any thread may call."""
+        self._roomy.put(server)
         self.look_again()
 
     def stop(self) -> None:
@@ -162,9 +165,8 @@ class Reactor:
         if self._wake in ready:
             os.eventfd_read(self._wake)
             self._refresh_s = 0.0
-            while not self._moved.empty():
-                # It has nothing on loan: a move gives that back.
-                self._helped.pop(self._moved.get(), None)
+            while not self._roomy.empty():
+                self._ask_anew(self._roomy.get())
         if self._watcher.fileno() in ready:
             for news in self._watcher.look():
                 self._hear(news)
@@ -229,6 +231,9 @@ class Reactor:
                 now_s >= done.again_s and self._known[server] in self._host.shrunk()):
             self._lend(server, after, done, ends_s)
         elif done.lent:
+            if now_s >= done.press_s:
+                self._relieve(server)
+                done = dataclasses.replace(done, press_s=ends_s)
             self._helped[server] = dataclasses.replace(done, ends_s=ends_s)
         # Where nothing could be lent, it is tried again when that time is over.
 
@@ -263,7 +268,8 @@ class Reactor:
         if not lent and self._host.lends:
             self._relieve(server)
         told = time.monotonic() >= self._told_s.get(server, 0.0) + self._quiet_s
-        self._helped[server] = _Help(bool(lent), ends_s, until_s, told)
+        self._helped[server] = _Help(bool(lent), ends_s, until_s, told,
+                                     press_s=time.monotonic() + after.window_s)
         if told:
             self._told_s[server] = time.monotonic()
             self._say_what_was_done(server, after, lent)
@@ -278,6 +284,14 @@ class Reactor:
             return _Help(False, ends_s, ends_s, False, again_s)
         return dataclasses.replace(
             before, ends_s=ends_s, until_s=again_s + self._policy.for_s, again_s=again_s)
+
+    def _ask_anew(self, server: str) -> None:
+        """Let a server have more when it misses again, or anything."""
+        done = self._helped.get(server)
+        if done is not None and done.lent:
+            self._helped[server] = dataclasses.replace(done, until_s=0.0)
+        else:
+            self._helped.pop(server, None)
 
     def _help_anew(self, group: str) -> None:
         """Let a server that has less on loan by now be helped when it misses again."""

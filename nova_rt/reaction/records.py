@@ -16,6 +16,7 @@ LOG = logging.getLogger(__name__)
 ACTION = 'rt_loan'
 SHRINK = 'rt_shrink'
 MOVE = 'rt_move'
+EVICT = 'rt_evict'
 # What waits for Nova's database; more is left to the log.
 _MOST = 100
 # How long a stop waits for what is left.
@@ -60,10 +61,11 @@ class Records:
 
     def _write(self) -> None:
         while (told := self._waiting.get()) is not None:
-            _record(*told)
+            write(*told)
 
 
-def _record(server: str, sentence: str, action: str) -> None:
+def write(server: str, sentence: str, action: str) -> None:
+    """Record an action of a server now; what Nova's database refuses is logged."""
     context = nova_context.get_admin_context()
     now = timeutils.utcnow()
     try:

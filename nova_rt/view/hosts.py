@@ -9,6 +9,7 @@ import dataclasses
 
 from nova import context as nova_context
 
+from nova_rt import closing
 from nova_rt import criticality
 from nova_rt import kinds
 from nova_rt import ledger
@@ -74,7 +75,9 @@ def of_node(each: nodes.Node) -> Host:
     """Return a host by its compute node."""
     node = each.node
     stats = node.stats or {}
-    return Host(node.uuid, node.host, each.trouble, host_view.kind_of(node),
+    closed = closing.refusal(host_view.closed_until(node))
+    trouble = each.trouble or (f'The host {closed}.' if closed else '')
+    return Host(node.uuid, node.host, trouble, host_view.kind_of(node),
                 stats.get('rt_dialect') or 'none', stats.get('rt_placement_policy'),
                 host_view.reported_by(node), host_view.moving_on(node),
                 host_view.criticalities_on(node))

@@ -132,6 +132,11 @@ class ContainerHost(host.Host):
         _, lent, _, group = self._running(pid)
         return lent.give_back(group)
 
+    def loan(self, pid: int) -> Mapping[int, int]:
+        """See base class."""
+        group = self.group_of(pid)
+        return {} if group is None or self._lending is None else self._lending.loan(group)
+
     def shrunk(self) -> Mapping[int, shrinks.Shrink]:
         """See base class."""
         return self._lending.shrunk() if self._lending else {}

@@ -80,6 +80,10 @@ class Host(abc.ABC):
         """
         return False
 
+    def loan(self, number: int) -> Mapping[int, int]:
+        """Return by pCPU the bandwidth that a server has on loan; empty if it has nothing."""
+        return {}
+
     def shrunk(self) -> Mapping[int, shrinks.Shrink]:
         """Return what servers have given up to others, by libvirt's id of each."""
         return {}

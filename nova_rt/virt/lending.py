@@ -102,7 +102,7 @@ class Lending:
                 self._lend_more(group, most, until_s)
             self._settling.return_what_is_free()
             loan = self._loans.made(group)
-        return {pcpu: lent for pcpu, lent in enumerate(loan.lent) if lent} if loan else {}
+        return _by_pcpu(loan)
 
     def _cool_down(self, group: str) -> bool:
         """Wait until a container cannot use what it gave back; return whether it cannot.
@@ -196,6 +196,12 @@ class Lending:
             had = self._loans.take_back(group)
             self._settling.end([group])
             return had
+
+    def loan(self, group: str) -> Mapping[int, int]:
+        """Return by pCPU the bandwidth that a container has on loan; empty if it has nothing."""
+        with self.turn(), contextlib.suppress(errors.MissingControlFileError):
+            return _by_pcpu(self._loans.made(group))
+        return {}
 
     def admit(self, group: str, wanted: budget.Budget, take_back: Callable[[], None]) -> None:
         """Apply a budget; if there is no room, again once what ended is taken back.
@@ -294,3 +300,7 @@ class Lending:
     def _backed(self, group: str) -> shrinks.Shrink | None:
         shrink = self._shrunk.of(group)
         return shrink if shrink is not None and self._settling.backs(shrink) else None
+
+
+def _by_pcpu(loan: loans.Loan | None) -> Mapping[int, int]:
+    return {pcpu: lent for pcpu, lent in enumerate(loan.lent) if lent} if loan else {}

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 MIGRATING: str
+POWERING_OFF: str
+POWERING_ON: str
 REBUILDING: str
 RESIZE_FINISH: str
 RESIZE_PREP: str

@@ -91,6 +91,8 @@ class InstanceFault(_Object):
 
 class InstanceAction(_Object):
     id: int
+    action: str
+    request_id: str
     def create(self) -> None: ...
 
 class InstanceActionList(_Object):

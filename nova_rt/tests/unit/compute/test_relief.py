@@ -65,6 +65,27 @@ def test_one_that_cannot_be_moved_keeps_no_other(host, moves):
     assert host.moved.empty()
 
 
+def test_where_no_move_helps_another_is_stopped(host):
+    evicted = queue.Queue()
+    refused = exception.MigrationError(reason='the kernel refuses')
+    host.answers = {
+        'stays': False, 'refused': refused, 'fault': RuntimeError('libvirt is away'),
+        'gone': exception.InstanceNotFound(instance_id='gone'), 'last': False}
+
+    def evict(server, asked_s):
+        assert asked_s <= time.monotonic()
+        evicted.put(server)
+        return True
+    made = relief.Relief(host.move, host.moved.put, evict)
+    made.ask('moves')
+    for server in host.answers:
+        made.ask(server)
+    stopped_for = ['stays', 'refused', 'fault', 'last']
+    assert [evicted.get(timeout=PATIENCE_S) for _ in stopped_for] == stopped_for
+    made.end()
+    assert host.asked == ['moves', *host.answers]
+
+
 def test_whoever_asks_never_waits(host, moves):
     host.free.clear()
     for number in range(1000):

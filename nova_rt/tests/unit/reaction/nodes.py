@@ -22,9 +22,9 @@ HELD = ledger.Holding(reservation.Reservation(30_000, 100_000, 1), (0,))
 CAP = bandwidth.fraction_to_bandwidth(0.9)
 
 
-def policy(after=2, most=0.5, for_s=600.0, shrinks=True):
+def policy(after=2, most=0.5, for_s=600.0, shrinks=True, window_s=60.0):
     return loan_policy.LoanPolicy(
-        threshold.Threshold(after, 60.0) if after else None,
+        threshold.Threshold(after, window_s) if after else None,
         bandwidth.fraction_to_bandwidth(most), for_s, shrinks)
 
 

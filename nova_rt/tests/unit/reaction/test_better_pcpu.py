@@ -58,6 +58,15 @@ def test_a_pcpu_that_holds_no_reservations_is_none():
     assert better_pcpu.find(host(90, 0, capacity=[CAP, 0]), holding(30, 0), HALF) is None
 
 
+def test_what_it_has_on_loan_is_not_given_away_for_less():
+    lent = {0: bandwidth.to_bandwidth(50, 100)}
+    assert better_pcpu.find(host(90, 20), holding(30, 0), CAP) == (0, 1)
+    assert better_pcpu.find(host(90, 20), holding(30, 0), CAP, lent) is None
+    assert better_pcpu.find(host(90, 5), holding(30, 0), CAP, lent) == (0, 1)
+    # It leaves the pCPU where it has least.
+    assert better_pcpu.find(host(90, 80, 0), holding(30, 0, 1), CAP, lent) == (1, 2)
+
+
 @hypothesis.given(st.data())
 def test_a_move_fits_and_leaves_more_to_be_lent(data):
     pcpus = data.draw(st.integers(1, 6))

@@ -223,11 +223,33 @@ def test_one_that_can_be_lent_nothing_is_to_be_moved_and_helped_where_it_is_then
     # Not at each miss.
     assert node.to_move == [WEB]
     node.host.move(7, ledger.Holding(reservation.Reservation(30_000, 100_000, 1), (1,)))
-    node.reactor.moved(WEB)
+    node.reactor.has_room(WEB)
     node.eventually(lambda: WEB not in node.reactor._helped)
     job.miss()
     assert 'up to 50% of a CPU is lent' in node.sentences(2)[1]
     assert node.to_move == [WEB]
+
+
+def test_where_a_loan_does_not_help_more_is_asked_for_but_not_at_each_miss(node):
+    job = node.run(WEB, 7)
+    node.begin(after=1, window_s=0.3, for_s=60.0)
+    node.watched(WEB)
+    job.miss()
+    node.sentences(1)
+    job.miss()
+    time.sleep(0.1)
+    assert node.to_move == []
+    time.sleep(0.3)
+    for _ in range(5):
+        job.miss()
+        time.sleep(0.05)
+    node.eventually(lambda: node.to_move == [WEB])
+    # It has the loan for longer, once there is more room.
+    node.reactor.has_room(WEB)
+    node.eventually(lambda: not node.reactor._helped[WEB].until_s)
+    job.miss()
+    node.eventually(lambda: node.reactor._helped[WEB].until_s)
+    assert len(node.told) == 1
 
 
 def test_one_that_is_lent_something_stays(node):

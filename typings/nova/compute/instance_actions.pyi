@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+CONFIRM_RESIZE: str
+DELETE: str
+EVACUATE: str
+LIVE_MIGRATION: str
+MIGRATE: str
+PAUSE: str
+REBOOT: str
+REBUILD: str
+RESCUE: str
+RESIZE: str
+RESTORE: str
+RESUME: str
+REVERT_RESIZE: str
+SHELVE: str
+SHELVE_OFFLOAD: str
+START: str
+STOP: str
+SUSPEND: str
+UNPAUSE: str
+UNRESCUE: str
+UNSHELVE: str
