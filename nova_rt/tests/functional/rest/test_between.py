@@ -262,6 +262,11 @@ class TestStops(BetweenCase):
                 'running', [status for status, _, _ in self.migrations()]))
         # What is under way is nobody's to plan with.
         self.assert_refused('No plan of at most', defrag.Plan)
+        # It holds its share of its target already, which leaves 5% and 45% there.
+        self.assertEqual(['arm', 'web'], [
+            each['name'] for each in self.api_of().get('/hosts/host3')['holdings']])
+        self.assert_refused('No plan of at most', defrag.Plan, '--flavor',
+                            self.make_flavor(24, 2), '--host', 'host3')
         self.start('host1')
         self.assert_all_settled()
         self.run_command(defrag.Run)
