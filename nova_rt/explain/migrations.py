@@ -125,8 +125,10 @@ def _guests(there: list[residents.Resident]) -> Iterator[tuple[str, Guest]]:
             asked = flavors.criticality_of(instance.flavor)
             yield instance.uuid, Guest(
                 resident.holdings[0], instance.flavor.memory_mb,
-                # What boots from a volume takes less: a query for each would tell.
+                # What boots from a volume has no disk of its own, as a rule without image:
+                # it takes less, which a query for each would tell, and gives no more back.
                 utils.resources_from_flavor_and_bfv(instance.flavor, False),
+                utils.resources_from_flavor_and_bfv(instance.flavor, not instance.image_ref),
                 criticality.counted(asked), True,
                 instance.vm_state == vm_states.ACTIVE and not instance.locked
                 and instance.power_state == power_state.RUNNING)

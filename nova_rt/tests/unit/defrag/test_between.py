@@ -6,6 +6,7 @@ import pytest
 
 from nova_rt import kinds
 from nova_rt.criticality import Criticality
+from nova_rt.defrag import assignment
 from nova_rt.defrag import between
 from nova_rt.defrag import cloud
 from nova_rt.defrag import evictions
@@ -149,6 +150,30 @@ def test_memory_that_leaves_is_room():
         'c': clouds.host(1, {'z': (50, [0], {'migrates': False})}, {'MEMORY_MB': 512})})
     plan = planned(start, clouds.wanted(20, 1, 'ab', {'MEMORY_MB': 512}))
     assert [(step.server, step.target) for step in plan.steps] == [('x', 'c')]
+
+
+def test_where_the_cap_was_lowered_others_come_once_the_pcpu_is_below_it():
+    """y's 65% are more than b admits now; x may go there only once y has left."""
+    start = Cloud({
+        'a': clouds.host(1, {'x': (50, [0], {})}),
+        'b': clouds.host(1, {'y': (65, [0], {})}, cap=clouds.CAP * 60 // 95),
+        'c': clouds.host(1, {'z': (20, [0], {'migrates': False})})}, {('x', 'c')})
+    wanted = clouds.wanted(90, 1, 'a')
+    plan = planned(start, wanted)
+    assert [(step.server, step.target) for step in plan.steps] == [('y', 'c'), ('x', 'b')]
+    assert assignment.Assignment(start, wanted, LIMITS).solve(SECONDS).least == plan.cost
+
+
+def test_what_a_server_may_not_have_is_not_room_when_it_leaves():
+    """The flavor of x has a disk; whether x has one there is not known."""
+    def start(frees):
+        return Cloud({
+            'a': clouds.host(1, {'x': (10, [0], {
+                'needs': {'DISK_GB': 20}, 'frees': frees})}, {'DISK_GB': 0}),
+            'b': clouds.host(1, {}, {'DISK_GB': 20})})
+    wanted = clouds.wanted(80, 1, 'a', {'DISK_GB': 10})
+    assert planned(start({}), wanted) is None
+    assert len(planned(start(None), wanted).steps) == 1
 
 
 def test_without_or_tools_it_says_what_is_missing(monkeypatch):
