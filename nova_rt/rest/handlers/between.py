@@ -55,12 +55,15 @@ def migrate(call: Call) -> Json:
     """Have Nova begin to migrate a server live.
 
     :raises ConflictError: if Nova does not begin
+    :raises UnavailableError: if Nova could not be told
     """
     server = call.named['server']
     source, target = call.body['source'], call.body['target']
     _check_host(call, target)
     try:
         live_move.start(call.admin, server, source, target)
+    except compute_call.UnansweredError as exc:
+        raise errors.UnavailableError(str(exc)) from None
     except compute_call.RefusedError as exc:
         raise errors.ConflictError(str(exc)) from None
     except exception.NotFound:

@@ -7,8 +7,12 @@ from unittest import mock
 import fixtures
 from keystoneauth1 import session
 from keystoneauth1 import token_endpoint
+from nova import exception
+from nova import objects
 from nova.compute import api
+from nova.conductor import api as conductor
 from osc_lib import exceptions
+import oslo_messaging
 import pytest
 
 from nova_rt import criticality
@@ -229,6 +233,47 @@ class TestStops(BetweenCase):
             self.assert_refused('refused or failed. ', defrag.Run)
         self.assertEqual('host1', self.host_of('web'))
         self.assert_all_settled(*others)
+
+    def test_a_message_that_cannot_be_sent_leaves_the_server_as_it_was(self):
+        with mock.patch.object(conductor.ComputeTaskAPI, 'live_migrate_instance',
+                               side_effect=oslo_messaging.MessageDeliveryFailure('No broker')):
+            self.assert_refused('Nova could not be told to migrate it, so the server stays as '
+                                'it was: No broker. (HTTP 503)', defrag.Run)
+        self.assertIsNone(self.instance_of(self.servers['web']).task_state)
+        # What failed besides is no migration's reason, and no end that Nova has not named
+        # is one.
+        about = f'/servers/{self.servers["web"]["id"]}/migration'
+        instance = self.instance_of(self.servers['web'])
+        for status, under_way, reason in (
+                (None, False, ''), ('error', False, 'It is too far.'), ('completed', False, ''),
+                ('running (post-copy)', True, '')):
+            if status == 'error':
+                self.note_failure(instance, 'live-migration', 'It is too far')
+                self.note_failure(instance, 'attach_volume', 'The volume is gone')
+                migration = objects.Migration(
+                    self.cell_context(), instance_uuid=instance.uuid, status=status,
+                    migration_type='live-migration', source_compute='host1',
+                    dest_compute='host3')
+                migration.create()
+            elif status:
+                migration.status = status
+                migration.save()
+            else:
+                self.note_failure(instance, 'attach_volume', 'The volume is gone')
+            told = self.api_of().get(about)
+            self.assertEqual((status, under_way, reason), tuple(
+                told[name] for name in ('status', 'under_way', 'reason')))
+
+    def note_failure(self, instance, action, details):
+        """Let an operation fail, as Nova notes it."""
+        cell = self.cell_context()
+        objects.InstanceAction.action_start(cell, instance.uuid, action)
+        objects.InstanceActionEvent.event_start(cell, instance.uuid, action)
+        try:
+            raise exception.NovaException(details)
+        except exception.NovaException as exc:
+            objects.InstanceActionEvent.event_finish_with_failure(
+                cell, instance.uuid, action, exc_val=exc, exc_tb=exc.__traceback__)
 
     @full.only
     def test_interrupted_it_says_that_nova_goes_on(self):
