@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import time
+
 from hypothesis import given
 from hypothesis import settings
 import pytest
@@ -14,6 +16,7 @@ from nova_rt.defrag import exact
 from nova_rt.defrag.cloud import Cloud
 from nova_rt.defrag.layout import MoveError
 from nova_rt.defrag.limits import Limits
+from nova_rt.testing import retries
 from nova_rt.tests.unit.defrag import clouds
 
 SECONDS = 600
@@ -212,3 +215,21 @@ def test_most_plans_of_small_clouds_are_proven():
 def test_without_time_the_quick_search_gives_up():
     assert evictions.find(two(), WANTED, LIMITS) is not None
     assert evictions.find(two(), WANTED, LIMITS, ends=0) is None
+    # Where there is room already, no time is needed to say so.
+    assert between.plan(two(), clouds.wanted(30, 1, 'abc'), LIMITS, 0).steps == ()
+
+
+@retries.ONCE
+def test_on_many_hosts_the_time_is_kept():
+    """600 hosts of 48 servers: looking at all of them took ten seconds."""
+    many = Cloud({f'h{i}': clouds.host(16, {
+        f'{i}-{k}': (20, [k % 16], {}) for k in range(48)}) for i in range(600)})
+    began = time.monotonic()
+    with pytest.raises(between.NoPlanError, match='more than 1 s may tell'):
+        between.plan(many, clouds.wanted(90, 16, many.hosts), LIMITS, 1)
+    assert time.monotonic() - began < 3
+
+
+def test_the_time_that_was_given_is_named():
+    with pytest.raises(between.NoPlanError, match='more than 7 s may tell'):
+        between.improved(two(), clouds.wanted(80, 2, 'abc'), LIMITS, None, 0, 7)
