@@ -64,6 +64,7 @@ def plan(context: nova_context.RequestContext, question: collect.Question,
     :param seconds: after which the best plan so far is returned, once Nova and Placement
         have said what there is
     :raises NoPlanError: if there is none, or none was found
+    :raises UnreachableError: if a cell does not answer
     """
     known = {host.name: host for host in question.hosts(context)}
     if only in known:

@@ -91,6 +91,7 @@ class InstanceFault(_Object):
 
 class InstanceAction(_Object):
     id: int
+    action: str
     def create(self) -> None: ...
 
 class InstanceActionList(_Object):

@@ -27,6 +27,7 @@ from nova_rt.testing.fake_machine_driver import FakeMachineDriver
 from nova_rt.tests.functional import killed
 from nova_rt.tests.functional.rest import operators_cloud
 from nova_rt.tests.functional.rest import test_commands
+from nova_rt.view import hosts
 
 
 class BetweenCase(cloud.CloudTestCase):
@@ -328,6 +329,16 @@ class TestRefusals(BetweenCase):
         self.assert_refused("There is no flavor 'gold'", defrag.Plan, '--flavor', 'gold')
         self.assert_refused("There is no host 'nowhere'", defrag.Plan, '--flavor', self.wanted,
                             '--host', 'nowhere')
+        with mock.patch.object(hosts, '_of_cell', side_effect=exception.DBNotAllowed(
+                binary='it')):
+            self.assert_refused('no answer came from the database of cell1: try again later. '
+                                '(HTTP 503)', defrag.Plan)
+        self.admin_api.put_service(self.computes['host3'].service_ref.uuid,
+                                   {'status': 'disabled'})
+        self.assert_refused('host3 has no room for it. The compute service is disabled.',
+                            defrag.Plan, '--flavor', self.wanted, '--host', 'host3')
+        self.admin_api.put_service(self.computes['host3'].service_ref.uuid,
+                                   {'status': 'enabled'})
         self.assert_refused('has no reservation', defrag.Plan, '--flavor',
                             self._create_flavor(vcpu=1, memory_mb=64, disk=1))
         self.assert_refused('makes room for a --flavor', defrag.Plan, '--max-moves', '3')
