@@ -77,12 +77,12 @@ def plan(context: nova_context.RequestContext, question: collect.Question,
         name for name in cloud.hosts
         if only in (None, name) and not _refusals(known[name], question.request)))
     return Planned(
-        _planned(_Filters(context), cloud, wanted, limits, seconds),
+        cheapest(Filters(context), cloud, wanted, limits, seconds),
         {resident.instance.uuid: resident.instance.display_name or ''
          for each in inhabited for resident in each.residents})
 
 
-def _planned(filters: _Filters, cloud: Cloud, wanted: Wanted, limits: Limits,
+def cheapest(filters: Filters, cloud: Cloud, wanted: Wanted, limits: Limits,
              seconds: float) -> between.Plan:
     """Return the cheapest plan found that Nova's filters do not refuse.
 
@@ -105,7 +105,7 @@ def _planned(filters: _Filters, cloud: Cloud, wanted: Wanted, limits: Limits,
             return found
 
 
-class _Filters:
+class Filters:
     """What Nova's filters say of servers that plans would migrate; each is asked once.
 
     :ivar refused: servers, and the hosts that these may not go to
@@ -157,11 +157,11 @@ def _host(each: hosts_view.Inhabited, known: shortfalls.Host) -> Host | None:
         (holding.reservation.bandwidth, holding.pcpus)
         for resident in each.residents for holding in resident.holdings)
     return Host(
-        held, dict(_guests(each.residents)), known.left, known.policy, host.kind,
+        held, dict(guests(each.residents)), known.left, known.policy, host.kind,
         host.criticalities, host.moves is not moving.Moving.NEVER, not host.trouble, each.cell)
 
 
-def _guests(there: list[residents.Resident]) -> Iterator[tuple[str, Guest]]:
+def guests(there: list[residents.Resident]) -> Iterator[tuple[str, Guest]]:
     for resident in there:
         instance = resident.instance
         if hosts_view.may_move(resident):
