@@ -71,8 +71,8 @@ _RULES = [
     _rule(DEFRAG_PLAN_BETWEEN, 'role:admin', 'POST', '/plan',
           'Plan moves and live migrations that make room on one of the hosts.'),
     _rule(DEFRAG_MIGRATE, 'role:admin', 'POST GET', '/servers/{server}/migration',
-          'Have Nova migrate a server live to a host that a plan names, and see how that '
-          'goes.'),
+          "Have Nova migrate any server live to a host, whatever Nova's own policy says, and "
+          'see how that goes.'),
     _rule(SERVERS_LIST, _PROJECT, 'GET', '/servers',
           'List the servers of the own project that hold a reservation.'),
     _rule(SERVERS_SHOW, _PROJECT, 'GET', '/servers/{server}', 'Show a server.'),

@@ -43,13 +43,17 @@ class Solution:
     least: int | None
 
 
-def size(cloud: Cloud) -> int:
-    """Return how many variables a cloud takes, about."""
-    return sum(
-        len(cloud.hosts[target].shares.capacity)
-        for source, host in cloud.hosts.items() for server, guest in host.guests.items()
-        for target in cloud.hosts
-        if cloud.allows(server, source, target) or (target == source and guest.moves))
+def is_too_large(cloud: Cloud) -> bool:
+    """Return whether a cloud takes more variables than are tried, about."""
+    size = 0
+    for source, host in cloud.hosts.items():
+        for server, guest in host.guests.items():
+            size += sum(len(there.shares.capacity) for target, there in cloud.hosts.items()
+                        if cloud.allows(server, source, target)
+                        or (target == source and guest.moves))
+            if size > LARGEST:
+                return True
+    return False
 
 
 class Assignment:
@@ -68,6 +72,7 @@ class Assignment:
         self._held: dict[_Spot, list[tuple[cp_model.IntVar, int]]] = defaultdict(list)
         self._base = {(name, pcpu): left for name, host in cloud.hosts.items()
                       for pcpu, left in enumerate(host.shares.left)}
+        self._coming: dict[_Spot, list[cp_model.IntVar]] = defaultdict(list)
         # By host and resource class, what comes and what goes.
         self._changes: dict[tuple[str, str], list[tuple[cp_model.LiteralT, int]]] = (
             defaultdict(list))
@@ -132,7 +137,7 @@ class Assignment:
                 self._base[source, pcpu] += held.reservation.bandwidth
         for name, here in on.items():
             self._place(guest, name, here, own=name == source)
-            for resource, amount in guest.needs.items():
+            for resource, amount in (guest.leaves if name == source else guest.needs).items():
                 self._changes[name, resource].append(
                     (here.negated(), -amount) if name == source else (here, amount))
 
@@ -144,8 +149,7 @@ class Assignment:
         stays = own and not (guest.moves and host.moves)
         spots = dict.fromkeys(mine, here) if stays else {
             pcpu: self._model.new_bool_var('') for pcpu in known
-            if pcpu in mine or (host.shares.capacity[pcpu] >= wanted.bandwidth
-                                and host.shares.left[pcpu] >= 0)}
+            if pcpu in mine or host.shares.capacity[pcpu] >= wanted.bandwidth}
         if not stays:
             self._model.add(sum(spots.values()) == here * (
                 len(mine) if own else wanted.vcpus))
@@ -153,16 +157,21 @@ class Assignment:
             self._there[name, pcpu].append((there, wanted.bandwidth))
             if pcpu in mine:
                 self._held[name, pcpu].append((there, wanted.bandwidth))
-            elif own:
+                continue
+            self._coming[name, pcpu].append(there)
+            if own:
                 self._moves.append(there)
 
     def _admit(self) -> None:
         """Let no pCPU hold more than it can, and no host more than Placement allocates."""
         for spot, load in self._there.items():
             name, pcpu = spot
-            # Where the cap was lowered, what is there may stay, and nothing comes.
-            if self._cloud.hosts[name].shares.left[pcpu] >= 0:
-                self._model.add(_sum(load) <= self._base[spot])
+            fits = self._model.add(_sum(load) <= self._base[spot])
+            if self._cloud.hosts[name].shares.left[pcpu] < 0:
+                # The cap was lowered: what is there may stay as long as nothing comes.
+                comes = self._model.new_bool_var('')
+                self._model.add_max_equality(comes, [*self._coming[spot], 0])
+                fits.only_enforce_if(comes)
         for (name, resource), changes in self._changes.items():
             left = max(0, self._cloud.hosts[name].left.get(resource, 0))
             self._model.add(_sum(changes) <= left)

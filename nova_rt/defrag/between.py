@@ -79,7 +79,19 @@ def plan(cloud: Cloud, wanted: Wanted, limits: Limits, seconds: float) -> Plan:
     """
     ends = time.monotonic() + seconds
     # Half of the time is left for the proof.
-    steps = evictions.find(cloud, wanted, limits, ends=ends - seconds / 2)
+    return improved(cloud, wanted, limits,
+                    evictions.find(cloud, wanted, limits, ends=ends - seconds / 2), ends, seconds)
+
+
+def improved(cloud: Cloud, wanted: Wanted, limits: Limits, steps: Steps | None, ends: float,
+             seconds: float) -> Plan:
+    """Return the cheapest plan that was found.
+
+    :param steps: what the quick search found
+    :param ends: when the best plan so far is returned, by the monotonic clock
+    :param seconds: the time that there was, for sentences
+    :raises NoPlanError: if there is none, or none was found
+    """
     least: int | None = 0
     # The plan of no steps costs nothing.
     if steps != () and exact.AVAILABLE:
@@ -101,7 +113,7 @@ def _improved(cloud: Cloud, wanted: Wanted, limits: Limits, steps: Steps | None,
     """Return the cheapest steps, and a cost below which there are none; None: none at all."""
     # Imported late: OR-tools loads pandas, and a claim needs neither.
     from nova_rt.defrag import assignment
-    if assignment.size(cloud) > assignment.LARGEST:
+    if time.monotonic() >= ends or assignment.is_too_large(cloud):
         return steps, 0
     model = assignment.Assignment(cloud, wanted, limits,
                                   None if steps is None else clouds.cost(steps))

@@ -72,7 +72,8 @@ def cost(steps: Collection[Step]) -> int:
 class Guest:
     """A server that holds a reservation on one host.
 
-    :ivar needs: by resource class of Placement, what it has allocated there
+    :ivar needs: by resource class of Placement, what it takes at most where it comes
+    :ivar frees: what it gives back at least where it leaves; None if it is the same
     :ivar criticality: that it counts as
     :ivar moves: whether its vCPUs may go to other pCPUs of its host
     :ivar migrates: whether it may go to other hosts
@@ -81,9 +82,15 @@ class Guest:
     holding: ledger.Holding
     memory_mb: int = 0
     needs: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    frees: Mapping[str, int] | None = None
     criticality: criticality.Criticality = criticality.Criticality.A
     moves: bool = True
     migrates: bool = True
+
+    @property
+    def leaves(self) -> Mapping[str, int]:
+        """What Placement surely has back once it has left."""
+        return self.needs if self.frees is None else self.frees
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,7 +147,7 @@ class Host:
         guest = guests.pop(server)
         return self._changed(
             self.shares.remove(guest.holding.reservation, guest.holding.pcpus), guests,
-            {name: left + guest.needs.get(name, 0) for name, left in self.left.items()})
+            {name: left + guest.leaves.get(name, 0) for name, left in self.left.items()})
 
     def with_guest(self, server: str, guest: Guest) -> Host:
         """Return the host with a server, where its claim would put it.

@@ -45,6 +45,8 @@ def find(cloud: Cloud, wanted: Wanted, limits: Limits, looks: int = LOOKS,
     :param looks: after how many looks at a host to give up
     :param ends: when to give up at the latest, by the monotonic clock
     """
+    if any(wanted.fits(cloud.hosts[name]) for name in wanted.hosts):
+        return ()
     numbers = itertools.count()
     queue = [(0, _promise(cloud.hosts[name], wanted), next(numbers),
               _Node(cloud, name, (), frozenset())) for name in sorted(wanted.hosts)]
@@ -86,17 +88,17 @@ def _following(node: _Node, limits: Limits, ends: float) -> Iterator[_Node]:
     for server in node.cloud.hosts[node.host].guests if migrations > 0 else ():
         if time.monotonic() >= ends:
             return
-        ways = list(itertools.islice(_ways(node.cloud, server, node.host, rest), _WIDTH))
+        ways = list(itertools.islice(_ways(node.cloud, server, node.host, rest, ends), _WIDTH))
         if not ways and migrations > 1:
             ways = list(itertools.islice(
-                _ways_after_another(node.cloud, server, node.host, rest), _WIDTH))
+                _ways_after_another(node.cloud, server, node.host, rest, ends), _WIDTH))
         for way in ways:
             gone = {step.server for step in way if isinstance(step, clouds.Migration)}
             yield _Node(node.cloud.follow(way), node.host, (*node.steps, *way),
                         node.migrated | gone)
 
 
-def _ways(cloud: Cloud, server: str, source: str, most: int) -> Iterator[Steps]:
+def _ways(cloud: Cloud, server: str, source: str, most: int, ends: float) -> Iterator[Steps]:
     """Yield how a server may leave its host, with no moves before those with some.
 
     Moves are looked for on few hosts, as that takes long.
@@ -105,6 +107,8 @@ def _ways(cloud: Cloud, server: str, source: str, most: int) -> Iterator[Steps]:
                if cloud.takes(server, source, target)]
     full = []
     for target in targets:
+        if time.monotonic() >= ends:
+            return
         way = arrivals.migrate(cloud, server, source, target, 1)
         if way is None:
             full.append(target)
@@ -114,13 +118,16 @@ def _ways(cloud: Cloud, server: str, source: str, most: int) -> Iterator[Steps]:
     yield from sorted((way for way in ways if way is not None), key=len)
 
 
-def _ways_after_another(cloud: Cloud, server: str, source: str, most: int) -> Iterator[Steps]:
+def _ways_after_another(cloud: Cloud, server: str, source: str, most: int, ends: float,
+                        ) -> Iterator[Steps]:
     """Yield how a server may leave its host after one has left its target; cheapest first."""
     pushed = [(cloud.migration(other, target, '').cost, other, target)
               for target in cloud.hosts if target != source
               for other, guest in cloud.hosts[target].guests.items() if guest.migrates]
     for _, other, target in heapq.nsmallest(_WIDTH * 8, pushed):
-        first = next((way for way in _ways(cloud, other, target, most - 1)
+        if time.monotonic() >= ends:
+            return
+        first = next((way for way in _ways(cloud, other, target, most - 1, ends)
                       if source not in (step.target for step in way
                                         if isinstance(step, clouds.Migration))), None)
         if first is not None:

@@ -13,12 +13,15 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.compute import api
+from nova.compute import instance_actions
 from nova.compute import task_states
+import oslo_messaging
 
 from nova_rt.instance import compute_call
 
-# The status of a live migration that is not over.
-_GOING = ('accepted', 'queued', 'preparing', 'running', 'post-migrating')
+# The status of a live migration that failed, and of one that is over.
+_FAILED = ('error', 'failed', 'cancelled')
+_OVER = ('completed', *_FAILED)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ def start(context: nova_context.RequestContext, server: str, source: str, target
     :param server: its uuid
     :param source: the host that it is to be on
     :param target: the host that it is to go to
+    :raises UnansweredError: if the message that begins it could not be sent
     :raises RefusedError: if Nova does not begin, or the server is locked
     :raises InstanceNotFound: if Nova does not know it
     """
@@ -64,6 +68,14 @@ def start(context: nova_context.RequestContext, server: str, source: str, target
         nova.live_migrate(context, instance, None, None, target, force=False, async_=True)
     except exception.NovaException as exc:
         raise compute_call.RefusedError(f'Nova does not migrate it: {_ended(str(exc))}') from None
+    except oslo_messaging.MessagingException as exc:
+        # Nova waits for no answer, so nobody has the message, and the server would be
+        # said to migrate without end.
+        instance.task_state = None
+        instance.save(expected_task_state=[task_states.MIGRATING])
+        raise compute_call.UnansweredError(
+            'Nova could not be told to migrate it, so the server stays as it was: '
+            f'{_ended(str(exc))}') from None
 
 
 def progress(context: nova_context.RequestContext, server: str) -> Progress:
@@ -82,16 +94,20 @@ def progress(context: nova_context.RequestContext, server: str) -> Progress:
             key=lambda migration: migration.id, default=None)
         # The source gives its share back after the server's state says that it is over.
         under_way = instance.task_state == task_states.MIGRATING or (
-            newest is not None and newest.status in _GOING)
+            newest is not None and newest.status not in _OVER)
+        failed = not under_way and newest is not None and newest.status in _FAILED
         return Progress(
             instance.host, under_way, newest.dest_compute if newest else None,
             newest.status if newest else None,
-            '' if under_way else _why_not(cell, server))
+            _why_not(cell, server) if failed else '')
 
 
 def _why_not(cell: nova_context.RequestContext, server: str) -> str:
-    """Return what Nova noted of why the newest operation failed; empty if it did not."""
-    for action in objects.InstanceActionList.get_by_instance_uuid(cell, server, limit=1):
+    """Return what Nova noted of why the newest live migration failed; empty if nothing."""
+    # Newest first.
+    actions = [action for action in objects.InstanceActionList.get_by_instance_uuid(cell, server)
+               if action.action == instance_actions.LIVE_MIGRATION]
+    for action in actions[:1]:
         for event in objects.InstanceActionEventList.get_by_action(cell, action.id):
             if event.result == 'Error' and event.details:
                 return _ended(event.details)

@@ -83,7 +83,9 @@ def is_moved_by(instance: objects.Instance,
         in_place.by_move(instance)) and (
         instance.vm_state == vm_states.RESIZED
         or (instance.vm_state in (vm_states.ACTIVE, vm_states.STOPPED)
-            and instance.task_state in _MOVING))
+            and instance.task_state in _MOVING)
+        or (instance.vm_state in (vm_states.ACTIVE, vm_states.PAUSED)
+            and instance.task_state == task_states.MIGRATING))
 
 
 def find(context: nova_context.RequestContext,

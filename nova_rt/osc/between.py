@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+import itertools
 import time
 from urllib import parse
 
@@ -18,6 +19,9 @@ from nova_rt.sdk.answers import Json
 
 INTERVAL_S = 2
 """How long it waits until it looks again how a migration goes."""
+
+LOOKS = 30
+"""How many looks one after the other may fail: an API may be started anew meanwhile."""
 
 _MADE = ('step', 'server', 'name', 'host', 'target_host', 'source', 'target', 'bandwidth')
 _ANEW = 'Run this again to go on with a new plan.'
@@ -59,7 +63,7 @@ def carried_out(api: client.Client, plan: Json, say: Callable[[str], None],
         made = f'{number - 1} of {wording.counted(len(steps), "step")} made'
         words = columns.step_in_words(step)
         try:
-            _make(api, step)
+            _make(api, step, say)
         except client.UndecidedError as exc:
             raise exceptions.CommandError(
                 f'{made}; whether "{words}" was, too, is not known. {exc} {_ANEW}') from None
@@ -80,7 +84,7 @@ def path(host: str) -> str:
     return f'/hosts/{parse.quote(host, safe="")}'
 
 
-def _make(api: client.Client, step: Json) -> None:
+def _make(api: client.Client, step: Json, say: Callable[[str], None]) -> None:
     """Make a step, and wait until it is over.
 
     :raises CommandError: if it is refused, or fails
@@ -91,9 +95,20 @@ def _make(api: client.Client, step: Json) -> None:
         return
     about = f'/servers/{step["server"]}/migration'
     progress = api.post(about, {'source': step['host'], 'target': step['target_host']})
-    while progress['under_way']:
+    failed = 0
+    for look in itertools.count(1):
+        if not progress['under_way']:
+            break
         time.sleep(INTERVAL_S)
-        progress = api.get(about)
+        try:
+            progress, failed = api.get(about), 0
+        except client.UndecidedError:
+            failed += 1
+            if failed > LOOKS:
+                raise
+        if look % LOOKS == 0:
+            say(f'Waiting for the migration of {step["name"]}, which is '
+                f'{progress["status"] or "about to begin"}.')
     if progress['host'] != step['target_host']:
         raise exceptions.CommandError(
             progress['reason'] or f'The server is on {progress["host"]}, and its migration is '

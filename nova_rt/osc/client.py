@@ -80,6 +80,8 @@ class Client:
             raise exceptions.CommandError(
                 'The service catalogue has no service "rt": ask your operator whether '
                 'the cloud has nova-rt.') from None
+        except ks_exc.ConnectFailure as exc:
+            raise UndecidedError(f'The API of nova-rt does not answer. {exc}') from None
         if answer.status_code >= 400:
             refused = UndecidedError if answer.status_code >= 500 else exceptions.CommandError
             said = answers.sentence(answer) or f'The answer was "{answer.reason}".'

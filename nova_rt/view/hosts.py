@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import dataclasses
 
 from nova import context as nova_context
+from nova import objects
 
 from nova_rt import closing
 from nova_rt import criticality
+from nova_rt import errors
 from nova_rt import kinds
 from nova_rt import ledger
 from nova_rt import moving
@@ -19,6 +21,10 @@ from nova_rt.filters import host_view
 from nova_rt.instance import residents
 from nova_rt.instance import vcpu_move
 from nova_rt.view import nodes
+
+
+class UnreachableError(errors.NovaRTError):
+    """The databases of some cells did not answer; the message is a sentence."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -97,14 +103,21 @@ def one(context: nova_context.RequestContext, name: str) -> tuple[Host, list[Hel
 
 
 def every(context: nova_context.RequestContext) -> list[Inhabited]:
-    """Return the hosts of all cells that answer, with their servers, by name.
+    """Return the hosts of all cells, with their servers, by name.
 
     :param context: of an administrator
+    :raises UnreachableError: if a cell does not answer
     """
-    by_cell = nova_context.scatter_gather_skip_cell0(context, _of_cell)
-    return sorted((Inhabited(host, there, cell) for cell, hosts in by_cell.items()
-                   if isinstance(hosts, list) for host, there in hosts),
-                  key=lambda each: each.host.name)
+    cells = [cell for cell in objects.CellMappingList.get_all(context) if not cell.is_cell0()]
+    found = nova_context.scatter_gather_cells(
+        context, cells, nova_context.CELL_TIMEOUT, _of_cell)
+    silent = sorted(cell.name or cell.uuid for cell in cells
+                    if not isinstance(found[cell.uuid], list))
+    if silent:
+        raise UnreachableError('Not all hosts are known, as no answer came from the database '
+                               f'of {", ".join(silent)}: try again later.')
+    return sorted((Inhabited(host, there, cell.uuid) for cell in cells
+                   for host, there in found[cell.uuid]), key=lambda each: each.host.name)
 
 
 def filled(reported: shares.HostShares, held: Iterable[Held]) -> shares.HostShares:

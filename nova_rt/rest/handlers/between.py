@@ -22,6 +22,7 @@ from nova_rt.rest.endpoints import Call
 from nova_rt.rest.endpoints import Json
 from nova_rt.rest.handlers import common
 from nova_rt.rest.handlers import servers
+from nova_rt.view import hosts
 from nova_rt.view import nodes
 
 
@@ -31,6 +32,7 @@ def plan_between_hosts(call: Call) -> Json:
     :raises RefusedError: if the flavor has no reservation, or an invalid one
     :raises NotFoundError: if there is no such flavor or host
     :raises ConflictError: if no such plan was found
+    :raises UnavailableError: if not all is known that a plan needs
     """
     host = call.body.get('host')
     if host is not None:
@@ -42,6 +44,8 @@ def plan_between_hosts(call: Call) -> Json:
         planned = migrations.plan(call.admin, question, wanted, host, limits, seconds)
     except NoPlanError as exc:
         raise errors.ConflictError(str(exc)) from None
+    except hosts.UnreachableError as exc:
+        raise errors.UnavailableError(str(exc)) from None
     plan = planned.plan
     return {
         'reservation': common.of_reservation(wanted), 'host': plan.host,
@@ -55,12 +59,15 @@ def migrate(call: Call) -> Json:
     """Have Nova begin to migrate a server live.
 
     :raises ConflictError: if Nova does not begin
+    :raises UnavailableError: if Nova could not be told
     """
     server = call.named['server']
     source, target = call.body['source'], call.body['target']
     _check_host(call, target)
     try:
         live_move.start(call.admin, server, source, target)
+    except compute_call.UnansweredError as exc:
+        raise errors.UnavailableError(str(exc)) from None
     except compute_call.RefusedError as exc:
         raise errors.ConflictError(str(exc)) from None
     except exception.NotFound:

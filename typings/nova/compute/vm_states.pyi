@@ -6,5 +6,6 @@ RESIZED: str
 SHELVED_OFFLOADED: str
 SUSPENDED: str
 STOPPED: str
+PAUSED: str
 
 def allow_resource_removal(vm_state: str, task_state: str | None = ...) -> bool: ...

@@ -7,8 +7,12 @@ from unittest import mock
 import fixtures
 from keystoneauth1 import session
 from keystoneauth1 import token_endpoint
+from nova import exception
+from nova import objects
 from nova.compute import api
+from nova.conductor import api as conductor
 from osc_lib import exceptions
+import oslo_messaging
 import pytest
 
 from nova_rt import criticality
@@ -23,6 +27,7 @@ from nova_rt.testing.fake_machine_driver import FakeMachineDriver
 from nova_rt.tests.functional import killed
 from nova_rt.tests.functional.rest import operators_cloud
 from nova_rt.tests.functional.rest import test_commands
+from nova_rt.view import hosts
 
 
 class BetweenCase(cloud.CloudTestCase):
@@ -230,6 +235,47 @@ class TestStops(BetweenCase):
         self.assertEqual('host1', self.host_of('web'))
         self.assert_all_settled(*others)
 
+    def test_a_message_that_cannot_be_sent_leaves_the_server_as_it_was(self):
+        with mock.patch.object(conductor.ComputeTaskAPI, 'live_migrate_instance',
+                               side_effect=oslo_messaging.MessageDeliveryFailure('No broker')):
+            self.assert_refused('Nova could not be told to migrate it, so the server stays as '
+                                'it was: No broker. (HTTP 503)', defrag.Run)
+        self.assertIsNone(self.instance_of(self.servers['web']).task_state)
+        # What failed besides is no migration's reason, and no end that Nova has not named
+        # is one.
+        about = f'/servers/{self.servers["web"]["id"]}/migration'
+        instance = self.instance_of(self.servers['web'])
+        for status, under_way, reason in (
+                (None, False, ''), ('error', False, 'It is too far.'), ('completed', False, ''),
+                ('running (post-copy)', True, '')):
+            if status == 'error':
+                self.note_failure(instance, 'live-migration', 'It is too far')
+                self.note_failure(instance, 'attach_volume', 'The volume is gone')
+                migration = objects.Migration(
+                    self.cell_context(), instance_uuid=instance.uuid, status=status,
+                    migration_type='live-migration', source_compute='host1',
+                    dest_compute='host3')
+                migration.create()
+            elif status:
+                migration.status = status
+                migration.save()
+            else:
+                self.note_failure(instance, 'attach_volume', 'The volume is gone')
+            told = self.api_of().get(about)
+            self.assertEqual((status, under_way, reason), tuple(
+                told[name] for name in ('status', 'under_way', 'reason')))
+
+    def note_failure(self, instance, action, details):
+        """Let an operation fail, as Nova notes it."""
+        cell = self.cell_context()
+        objects.InstanceAction.action_start(cell, instance.uuid, action)
+        objects.InstanceActionEvent.event_start(cell, instance.uuid, action)
+        try:
+            raise exception.NovaException(details)
+        except exception.NovaException as exc:
+            objects.InstanceActionEvent.event_finish_with_failure(
+                cell, instance.uuid, action, exc_val=exc, exc_tb=exc.__traceback__)
+
     @full.only
     def test_interrupted_it_says_that_nova_goes_on(self):
         with (mock.patch.object(client.Client, 'get', side_effect=KeyboardInterrupt),
@@ -262,6 +308,11 @@ class TestStops(BetweenCase):
                 'running', [status for status, _, _ in self.migrations()]))
         # What is under way is nobody's to plan with.
         self.assert_refused('No plan of at most', defrag.Plan)
+        # It holds its share of its target already, which leaves 5% and 45% there.
+        self.assertEqual(['arm', 'web'], [
+            each['name'] for each in self.api_of().get('/hosts/host3')['holdings']])
+        self.assert_refused('No plan of at most', defrag.Plan, '--flavor',
+                            self.make_flavor(24, 2), '--host', 'host3')
         self.start('host1')
         self.assert_all_settled()
         self.run_command(defrag.Run)
@@ -278,6 +329,16 @@ class TestRefusals(BetweenCase):
         self.assert_refused("There is no flavor 'gold'", defrag.Plan, '--flavor', 'gold')
         self.assert_refused("There is no host 'nowhere'", defrag.Plan, '--flavor', self.wanted,
                             '--host', 'nowhere')
+        with mock.patch.object(hosts, '_of_cell', side_effect=exception.DBNotAllowed(
+                binary='it')):
+            self.assert_refused('no answer came from the database of cell1: try again later. '
+                                '(HTTP 503)', defrag.Plan)
+        self.admin_api.put_service(self.computes['host3'].service_ref.uuid,
+                                   {'status': 'disabled'})
+        self.assert_refused('host3 has no room for it. The compute service is disabled.',
+                            defrag.Plan, '--flavor', self.wanted, '--host', 'host3')
+        self.admin_api.put_service(self.computes['host3'].service_ref.uuid,
+                                   {'status': 'enabled'})
         self.assert_refused('has no reservation', defrag.Plan, '--flavor',
                             self._create_flavor(vcpu=1, memory_mb=64, disk=1))
         self.assert_refused('makes room for a --flavor', defrag.Plan, '--max-moves', '3')

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clouds for the tests of migrations, and what judges plans without knowing how they are made."""
 
+import dataclasses
 import heapq
 import itertools
 
@@ -24,13 +25,17 @@ def percent(share, vcpus=1):
     return Reservation(share * 1000, 100000, vcpus)
 
 
-def host(pcpus, guests=(), left=None, **kwargs):
-    """Return a host of guests by name: share, its pCPUs, and more of :class:`cloud.Guest`."""
+def host(pcpus, guests=(), left=None, cap=CAP, **kwargs):
+    """Return a host of guests by name: share, its pCPUs, and more of :class:`cloud.Guest`.
+
+    :param cap: to which that of each pCPU was set when the guests were there
+    """
     shares, held = HostShares.empty((CAP,) * pcpus), {}
     for name, (share, chosen, more) in dict(guests).items():
         wanted = percent(share, len(chosen))
         shares = shares.add(wanted, chosen)
         held[name] = cloud.Guest(ledger.Holding(wanted, tuple(chosen)), **more)
+    shares = dataclasses.replace(shares, capacity=(cap,) * pcpus)
     return cloud.Host(shares, held, left or {}, **kwargs)
 
 
@@ -85,7 +90,8 @@ class Kernels:
         self._arrive(step, guest)
         for pcpu in self.held[step.source]:
             pcpu.pop(step.server, None)
-        for name, amount in guest.needs.items():
+        freed = guest.needs if guest.frees is None else guest.frees
+        for name, amount in freed.items():
             self.left[step.source][name] += amount
         self.where[step.server] = step.target
 
@@ -166,6 +172,7 @@ def small(draw):
         guests = _guests(draw, number, pcpus)
         hosts[name] = host(
             pcpus, guests, {MEMORY: _seldom(draw, 9000, 0, 600)},
+            _seldom(draw, CAP, CAP * 3 // 4, CAP // 2),
             kind=_seldom(draw, kinds.Kind.MACHINE, kinds.Kind.CONTAINER),
             criticalities=_seldom(draw, frozenset(Criticality), {Criticality.A}),
             moves=_seldom(draw, True, False), open=_seldom(draw, True, False),

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import time
+
 from hypothesis import given
 from hypothesis import settings
 import pytest
 
 from nova_rt import kinds
 from nova_rt.criticality import Criticality
+from nova_rt.defrag import assignment
 from nova_rt.defrag import between
 from nova_rt.defrag import cloud
 from nova_rt.defrag import evictions
@@ -13,6 +16,7 @@ from nova_rt.defrag import exact
 from nova_rt.defrag.cloud import Cloud
 from nova_rt.defrag.layout import MoveError
 from nova_rt.defrag.limits import Limits
+from nova_rt.testing import retries
 from nova_rt.tests.unit.defrag import clouds
 
 SECONDS = 600
@@ -151,6 +155,30 @@ def test_memory_that_leaves_is_room():
     assert [(step.server, step.target) for step in plan.steps] == [('x', 'c')]
 
 
+def test_where_the_cap_was_lowered_others_come_once_the_pcpu_is_below_it():
+    """y's 65% are more than b admits now; x may go there only once y has left."""
+    start = Cloud({
+        'a': clouds.host(1, {'x': (50, [0], {})}),
+        'b': clouds.host(1, {'y': (65, [0], {})}, cap=clouds.CAP * 60 // 95),
+        'c': clouds.host(1, {'z': (20, [0], {'migrates': False})})}, {('x', 'c')})
+    wanted = clouds.wanted(90, 1, 'a')
+    plan = planned(start, wanted)
+    assert [(step.server, step.target) for step in plan.steps] == [('y', 'c'), ('x', 'b')]
+    assert assignment.Assignment(start, wanted, LIMITS).solve(SECONDS).least == plan.cost
+
+
+def test_what_a_server_may_not_have_is_not_room_when_it_leaves():
+    """The flavor of x has a disk; whether x has one there is not known."""
+    def start(frees):
+        return Cloud({
+            'a': clouds.host(1, {'x': (10, [0], {
+                'needs': {'DISK_GB': 20}, 'frees': frees})}, {'DISK_GB': 0}),
+            'b': clouds.host(1, {}, {'DISK_GB': 20})})
+    wanted = clouds.wanted(80, 1, 'a', {'DISK_GB': 10})
+    assert planned(start({}), wanted) is None
+    assert len(planned(start(None), wanted).steps) == 1
+
+
 def test_without_or_tools_it_says_what_is_missing(monkeypatch):
     monkeypatch.setattr(exact, 'AVAILABLE', False)
     plan = between.plan(two(), WANTED, LIMITS, SECONDS)
@@ -187,3 +215,21 @@ def test_most_plans_of_small_clouds_are_proven():
 def test_without_time_the_quick_search_gives_up():
     assert evictions.find(two(), WANTED, LIMITS) is not None
     assert evictions.find(two(), WANTED, LIMITS, ends=0) is None
+    # Where there is room already, no time is needed to say so.
+    assert between.plan(two(), clouds.wanted(30, 1, 'abc'), LIMITS, 0).steps == ()
+
+
+@retries.ONCE
+def test_on_many_hosts_the_time_is_kept():
+    """600 hosts of 48 servers: looking at all of them took ten seconds."""
+    many = Cloud({f'h{i}': clouds.host(16, {
+        f'{i}-{k}': (20, [k % 16], {}) for k in range(48)}) for i in range(600)})
+    began = time.monotonic()
+    with pytest.raises(between.NoPlanError, match='more than 1 s may tell'):
+        between.plan(many, clouds.wanted(90, 16, many.hosts), LIMITS, 1)
+    assert time.monotonic() - began < 3
+
+
+def test_the_time_that_was_given_is_named():
+    with pytest.raises(between.NoPlanError, match='more than 7 s may tell'):
+        between.improved(two(), clouds.wanted(80, 2, 'abc'), LIMITS, None, 0, 7)

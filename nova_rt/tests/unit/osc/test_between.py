@@ -139,6 +139,24 @@ def test_what_is_not_known_is_said_to_be_so(run, api):
         run(defrag.Run)
 
 
+def test_looks_that_fail_do_not_end_it_until_they_are_many(run, api):
+    failed = client.UndecidedError('No answer. (HTTP 503)')
+    api.get.side_effect = [failed, failed, GOING, failed, OVER]
+    assert len(run(defrag.Run)[1]) == 2
+    api.get.side_effect = failed
+    with pytest.raises(exceptions.CommandError, match='1 of 2 steps made; whether "web 40%'):
+        run(defrag.Run)
+    assert api.get.call_count == 5 + between.LOOKS + 1
+
+
+def test_once_a_minute_it_says_what_it_waits_for(run, api):
+    api.get.side_effect = [*[GOING] * 2 * between.LOOKS, OVER]
+    run(defrag.Run)
+    assert between.LOOKS * between.INTERVAL_S == 60
+    assert run.said.getvalue().splitlines()[2:-1] == [
+        'Waiting for the migration of web, which is running.'] * 2
+
+
 def test_an_interruption_says_that_nova_goes_on_and_passes(run, api):
     api.get.side_effect = KeyboardInterrupt
     with pytest.raises(KeyboardInterrupt):

@@ -8,6 +8,7 @@ from keystoneauth1 import noauth
 from keystoneauth1 import session
 from osc_lib import exceptions
 import pytest
+import requests
 
 from nova_rt.osc import client
 from nova_rt.osc import plugin
@@ -77,6 +78,12 @@ def test_a_cloud_without_the_service_is_told():
 
     api = client.Client(session.Session(auth=Empty()), '1.0')
     with pytest.raises(exceptions.CommandError, match='has no service "rt"'):
+        api.get('/hosts')
+
+
+def test_a_connection_that_fails_is_told(api, requests_mock):
+    requests_mock.get(f'{URL}/hosts', exc=requests.exceptions.ConnectionError)
+    with pytest.raises(client.UndecidedError, match='The API of nova-rt does not answer'):
         api.get('/hosts')
 
 
