@@ -214,8 +214,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             self._drop_move_claim(context, instance, instance.node, flavor)
 
     @_locked
-    def settle(self, context: nova_context.RequestContext,
-                        instance: objects.Instance) -> None:
+    def settle(self, context: nova_context.RequestContext, instance: objects.Instance) -> None:
         """Hold, and report, what the instance says by now."""
         self.hold(instance)
         self._update(context.elevated(), self.compute_nodes[instance.node])
