@@ -86,9 +86,9 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     def closed_until(self) -> float | None:
         """See :class:`nova_rt.compute.claims.Tracker`."""
         here = {eviction.digest(node.uuid) for node in self.compute_nodes.values()}
-        now_s = time.time()
         return max((mark.until_s for mark in list(self.evicted.values())
-                    if mark.node in here and closing.lasts(mark.until_s, now_s)), default=None)
+                    if mark.node in here and closing.lasts(mark.until_s, time.time())),
+                   default=None)
 
     def place(self, nodename: str, wanted: reservation.Reservation) -> tuple[int, ...]:
         """See :class:`nova_rt.compute.claims.Tracker`."""
@@ -146,13 +146,10 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         :returns: whether that was done; if not, no pCPU is better, or it cannot be moved now
         :raises: as :meth:`move_vcpu`
         """
-        if not self.driver.reservations.can_move():
-            return False
         container = self.driver.running().get(server)
-        if container is None:
+        if container is None or not self.driver.reservations.can_move():
             return False
-        node = self._moves.relieve(
-            server, most, self.driver.reservations.loan(container.pid))
+        node = self._moves.relieve(server, most, self.driver.reservations.loan(container.pid))
         if node is not None:
             self._report_now(nova_context.get_admin_context(), node)
         return node is not None
@@ -217,8 +214,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             self._drop_move_claim(context, instance, instance.node, flavor)
 
     @_locked
-    def settle(self, context: nova_context.RequestContext,
-                        instance: objects.Instance) -> None:
+    def settle(self, context: nova_context.RequestContext, instance: objects.Instance) -> None:
         """Hold, and report, what the instance says by now."""
         self.hold(instance)
         self._update(context.elevated(), self.compute_nodes[instance.node])

@@ -191,7 +191,9 @@ class Cloud:
             row = self.rows.get(uuid)
             if row is None or row['task_state'] != task:
                 continue
-            if task == 'powering-off' and self.loses and self.random.random() < 0.05:
+            if (task == 'powering-off' and self.loses
+                    and eviction.MARK in row['system_metadata']
+                    and self.random.random() < 0.05):
                 self.done['lost stop'] += 1
                 continue
             row['task_state'] = None
