@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import subprocess
 import sys
+import time
 
 import psutil
 import pytest
@@ -58,10 +59,22 @@ def test_nothing_is_known_of_a_process_that_has_ended(process):
     assert processes.pss_kib(process.pid) == 0
 
 
+def marked(stack):
+    """Return who has the mark, of whom there is somebody.
+
+    While a process executes a program, the kernel shows no environment of it for a moment.
+    """
+    for _ in range(100):
+        if found := stack.marked():
+            return found
+        time.sleep(0.1)
+    return []
+
+
 def test_a_process_is_found_by_its_session_and_by_its_mark(stack):
     process = stack.start('sleeper', ['sleep', '60'])
     assert stack.members(['sleeper']) == [process.pid]
-    assert stack.marked() == [process.pid]
+    assert marked(stack) == [process.pid]
     assert processes.command_line(process.pid) == ['sleep', '60']
     assert processes.pss_kib(process.pid) > 0
 
@@ -69,7 +82,7 @@ def test_a_process_is_found_by_its_session_and_by_its_mark(stack):
 def test_a_process_that_left_its_session_is_found_by_its_mark(stack):
     stack.run('daemon', ['setsid', '--fork', 'sleep', '60'])
     assert stack.members(['daemon']) == []
-    [pid] = stack.marked()
+    [pid] = marked(stack)
     stack.stop_marked()
     assert not processes.is_alive(pid)
 
