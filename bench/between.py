@@ -19,7 +19,7 @@ from nova_rt import fleet
 from nova_rt import ledger
 from nova_rt import shares
 from nova_rt.defrag import arrivals
-from nova_rt.defrag import evictions
+from nova_rt.defrag import departures
 from nova_rt.defrag import planner
 from nova_rt.defrag.cloud import Cloud
 from nova_rt.defrag.cloud import Guest
@@ -87,7 +87,7 @@ def _steps(now: Cloud, wanted: Wanted, way: str) -> arrivals.Steps | None:
         moves = arrivals.meets(now, name, wanted, planner.AT_CLAIM)
         if moves is not None:
             return moves
-    return evictions.find(now, wanted, LIMITS) if way == 'migrations' else None
+    return departures.find(now, wanted, LIMITS) if way == 'migrations' else None
 
 
 def _without(now: Cloud, server: str) -> Cloud:

@@ -13,7 +13,7 @@ from nova_rt import errors
 from nova_rt import wording
 from nova_rt.defrag import arrivals
 from nova_rt.defrag import cloud as clouds
-from nova_rt.defrag import evictions
+from nova_rt.defrag import departures
 from nova_rt.defrag import exact
 from nova_rt.defrag.arrivals import Steps
 from nova_rt.defrag.cloud import Cloud
@@ -80,7 +80,7 @@ def plan(cloud: Cloud, wanted: Wanted, limits: Limits, seconds: float) -> Plan:
     ends = time.monotonic() + seconds
     # Half of the time is left for the proof.
     return improved(cloud, wanted, limits,
-                    evictions.find(cloud, wanted, limits, ends=ends - seconds / 2), ends, seconds)
+                    departures.find(cloud, wanted, limits, ends=ends - seconds / 2), ends, seconds)
 
 
 def improved(cloud: Cloud, wanted: Wanted, limits: Limits, steps: Steps | None, ends: float,

@@ -27,7 +27,7 @@ from nova_rt import reservation
 from nova_rt import shares
 from nova_rt import shortfalls
 from nova_rt.defrag import between
-from nova_rt.defrag import evictions
+from nova_rt.defrag import departures
 from nova_rt.defrag.cloud import Cloud
 from nova_rt.defrag.cloud import Guest
 from nova_rt.defrag.cloud import Host
@@ -91,7 +91,7 @@ def cheapest(filters: Filters, cloud: Cloud, wanted: Wanted, limits: Limits,
     ends = time.monotonic() + seconds
     while True:
         now = time.monotonic()
-        steps = evictions.find(
+        steps = departures.find(
             cloud, wanted, limits, ends=now + max(_LEAST_S, (ends - now) / 2))
         refused = filters.refusing(steps or (), cloud)
         cloud = dataclasses.replace(cloud, refused=filters.refused)

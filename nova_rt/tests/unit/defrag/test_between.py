@@ -11,7 +11,7 @@ from nova_rt.criticality import Criticality
 from nova_rt.defrag import assignment
 from nova_rt.defrag import between
 from nova_rt.defrag import cloud
-from nova_rt.defrag import evictions
+from nova_rt.defrag import departures
 from nova_rt.defrag import exact
 from nova_rt.defrag.cloud import Cloud
 from nova_rt.defrag.layout import MoveError
@@ -60,7 +60,7 @@ def test_no_plan_is_cheaper_than_is_said(case):
 @given(clouds.small())
 def test_the_quick_search_keeps_every_rule(case):
     start, goal = case
-    steps = evictions.find(start, goal, LIMITS)
+    steps = departures.find(start, goal, LIMITS)
     if steps is not None:
         after = start.follow(steps)
         name = next(name for name in sorted(goal.hosts) if goal.fits(after.hosts[name]))
@@ -213,8 +213,8 @@ def test_most_plans_of_small_clouds_are_proven():
 
 
 def test_without_time_the_quick_search_gives_up():
-    assert evictions.find(two(), WANTED, LIMITS) is not None
-    assert evictions.find(two(), WANTED, LIMITS, ends=0) is None
+    assert departures.find(two(), WANTED, LIMITS) is not None
+    assert departures.find(two(), WANTED, LIMITS, ends=0) is None
     # Where there is room already, no time is needed to say so.
     assert between.plan(two(), clouds.wanted(30, 1, 'abc'), LIMITS, 0).steps == ()
 

@@ -5,7 +5,7 @@ from nova import context
 import pytest
 
 from nova_rt.defrag import cloud
-from nova_rt.defrag import evictions
+from nova_rt.defrag import departures
 from nova_rt.defrag.limits import Limits
 from nova_rt.explain import migrations
 from nova_rt.instance import residents
@@ -39,8 +39,8 @@ def test_filters_are_asked_first_and_a_plan_made_anew_has_time(filters, monkeypa
     def search(start, *arguments, **kwargs):
         searched.append(start.refused)
         return find(start, *arguments, **kwargs)
-    find = evictions.find
-    monkeypatch.setattr(evictions, 'find', search)
+    find = departures.find
+    monkeypatch.setattr(departures, 'find', search)
     plan = migrations.cheapest(filters, start, clouds.wanted(90, 1, 'a'), Limits(), 0)
     assert [(step.server, step.target) for step in plan.steps] == [('x', 'b')]
     assert searched == [frozenset(), {('x', 'c')}]
