@@ -5,6 +5,8 @@ Each case asks Nova for a server, which it must refuse, and then why. The cases 
 share a cloud.
 """
 
+import time
+
 from nova import context
 from nova import objects
 import nova.conf
@@ -16,7 +18,9 @@ from nova_rt import criticality
 from nova_rt import shortfalls
 from nova_rt.explain import collect
 from nova_rt.explain import quotas
+from nova_rt.instance import eviction
 from nova_rt.testing import cloud
+from nova_rt.view import hosts
 
 CONF = nova.conf.CONF
 CAP = 95 * (1 << 20) // 100
@@ -115,6 +119,17 @@ class TestReservations(WhyCase):
         critical = self.flavor(**{criticality.EXTRA_SPEC: 'C'})
         self.refused('criticality', 'takes servers of criticality A and B only', critical)
         self.fits(critical, hints={criticality.NAME: 'B'})
+
+    def test_a_host_that_is_closed(self):
+        compute = self.computes['host1']
+        here = eviction.digest(compute.manager.rt.compute_nodes['host1'].uuid)
+        there = self.boot(self.flavor())
+        compute.manager.rt.close(
+            objects.Instance.get_by_uuid(context.get_admin_context(), there['id']),
+            eviction.Mark('', int(time.time()) + 600, here, '', 0))
+        self.refused('closed', 'takes no new servers until')
+        seen, _ = hosts.one(context.get_admin_context(), 'host1')
+        self.assertIn('takes no new servers until', seen.trouble)
 
     def test_one_of_many(self):
         flavor = self.flavor(60, 2)
