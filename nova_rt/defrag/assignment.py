@@ -14,6 +14,7 @@ from typing import TypeAlias
 from ortools.sat.python import cp_model
 
 from nova_rt.defrag import bounds
+from nova_rt.defrag import cp_sat
 from nova_rt.defrag.cloud import Cloud
 from nova_rt.defrag.cloud import Guest
 from nova_rt.defrag.cloud import Wanted
@@ -24,8 +25,6 @@ _Spot: TypeAlias = tuple[str, int]
 
 LARGEST = 60_000
 """How many variables of the form "this server is on this pCPU" are still tried."""
-
-_WORKERS = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -94,9 +93,7 @@ class Assignment:
 
         :param seconds: wall-clock time
         """
-        solver = cp_model.CpSolver()
-        solver.parameters.max_time_in_seconds = seconds
-        solver.parameters.num_workers = _WORKERS
+        solver = cp_sat.solver(seconds)
         status = solver.solve(self._model)
         if status == cp_model.INFEASIBLE:
             return Solution(None, '', None)

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from ortools.sat.python import cp_model
 
 from nova_rt.defrag import bounds
+from nova_rt.defrag import cp_sat
 from nova_rt.defrag.goal import Goal
 from nova_rt.defrag.layout import Layout
 from nova_rt.defrag.layout import Move
@@ -22,10 +23,6 @@ from nova_rt.defrag.layout import Move
 _Literal: TypeAlias = cp_model.IntVar | bool
 # By server, by pCPU where a vCPU of it may be: whether one is.
 _Places: TypeAlias = dict[str, dict[int, _Literal]]
-
-# Each has another strategy. On two CPUs, eight of them proved in two seconds what two
-# did not in eight.
-_WORKERS = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -73,9 +70,7 @@ class Rounds:
 
         :param seconds: wall-clock time
         """
-        solver = cp_model.CpSolver()
-        solver.parameters.max_time_in_seconds = seconds
-        solver.parameters.num_workers = _WORKERS
+        solver = cp_sat.solver(seconds)
         status = solver.solve(self._model)
         if status == cp_model.INFEASIBLE:
             return Solution(None, self._most + 1)

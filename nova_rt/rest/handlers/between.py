@@ -14,7 +14,6 @@ from nova_rt.defrag.limits import Limits
 from nova_rt.explain import collect
 from nova_rt.explain import migrations
 from nova_rt.explain import quotas
-from nova_rt.instance import compute_call
 from nova_rt.instance import live_move
 from nova_rt.rest import errors
 from nova_rt.rest import schemas
@@ -64,14 +63,8 @@ def migrate(call: Call) -> Json:
     server = call.named['server']
     source, target = call.body['source'], call.body['target']
     _check_host(call, target)
-    try:
+    with servers.changed_by_nova(server):
         live_move.start(call.admin, server, source, target)
-    except compute_call.UnansweredError as exc:
-        raise errors.UnavailableError(str(exc)) from None
-    except compute_call.RefusedError as exc:
-        raise errors.ConflictError(str(exc)) from None
-    except exception.NotFound:
-        raise servers.unknown(server) from None
     return show_migration(call)
 
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from nova import exception
-
 from nova_rt import kinds
 from nova_rt import ledger
 from nova_rt import moving
@@ -15,7 +13,6 @@ from nova_rt.defrag import planner
 from nova_rt.defrag.goal import Goal
 from nova_rt.defrag.layout import MoveError
 from nova_rt.defrag.plan import Plan
-from nova_rt.instance import compute_call
 from nova_rt.instance import flavors
 from nova_rt.instance import vcpu_move_request
 from nova_rt.rest import errors
@@ -77,16 +74,10 @@ def make_move(call: Call) -> Json:
         raise errors.ConflictError(
             f'Server {server} cannot be moved between pCPUs now: it must be active or '
             'stopped, and nothing be under way.')
-    try:
+    with servers.changed_by_nova(server):
         # To JSON Schema, 1.0 is a whole number, too.
         vcpu_move_request.move(
             call.admin, server, host.name, int(call.body['source']), int(call.body['target']))
-    except compute_call.UnansweredError as exc:
-        raise errors.UnavailableError(str(exc)) from None
-    except compute_call.RefusedError as exc:
-        raise errors.ConflictError(str(exc)) from None
-    except exception.NotFound:
-        raise servers.unknown(server) from None
     return hosts.show_host(call)
 
 

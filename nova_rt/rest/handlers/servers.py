@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+import contextlib
+
 from nova import exception
 
 from nova_rt import policies
+from nova_rt.instance import compute_call
 from nova_rt.rest import errors
 from nova_rt.rest import microversions
 from nova_rt.rest.endpoints import Call
@@ -61,6 +65,24 @@ def unknown(uuid: str) -> errors.NotFoundError:
     """Return the refusal for a server that there is not, or not for the caller."""
     return errors.NotFoundError(
         f'There is no server {uuid[:64]}: give the id that "openstack server list" shows.')
+
+
+@contextlib.contextmanager
+def changed_by_nova(uuid: str) -> Iterator[None]:
+    """Answer for what is asked of Nova about a server in here, if Nova does not do it.
+
+    :raises ConflictError: if it refuses
+    :raises NotFoundError: if there is no such server
+    :raises UnavailableError: if it could not be asked, or does not answer
+    """
+    try:
+        yield
+    except compute_call.UnansweredError as exc:
+        raise errors.UnavailableError(str(exc)) from None
+    except compute_call.RefusedError as exc:
+        raise errors.ConflictError(str(exc)) from None
+    except exception.NotFound:
+        raise unknown(uuid) from None
 
 
 def _scope(call: Call) -> holders.Scope:
