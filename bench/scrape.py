@@ -27,6 +27,7 @@ from nova_rt import shares
 from nova_rt.metrics import collector
 from nova_rt.metrics import jobs
 from nova_rt.metrics import servers
+from nova_rt.reaction import counts
 from nova_rt.virt import domain_xml
 from nova_rt.virt import machine_host
 from nova_rt.virt.deadline import scheduler
@@ -61,7 +62,8 @@ def measurements() -> Iterator[measure.Measurement]:
             scheduler.Scheduler(), shares.HostShares.empty((1,) * PCPUS),
             lambda number: threads[(number - first) * WANTED.vcpus:][:WANTED.vcpus])
         registry.register(collector.Reservations(
-            host, servers.Servers(lambda: libvirt.openReadOnly(uri)), jobs.of_machine))
+            host, servers.Servers(lambda: libvirt.openReadOnly(uri)), jobs.of_machine,
+            counts.counted))
         server, thread = prometheus_client.start_http_server(0, '127.0.0.1', registry)
         port = server.server_port
         try:

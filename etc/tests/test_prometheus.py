@@ -59,7 +59,8 @@ def exported():
     """The names of all metrics."""
     registry = prometheus_client.CollectorRegistry()
     registry.register(collector.Reservations(
-        Host(), Running(), lambda number: [record.decode(examples.missed())]))
+        Host(), Running(), lambda number: [record.decode(examples.missed())],
+        lambda: {'loan': 1}))
     return {sample.name for metric in registry.collect() for sample in metric.samples}
 
 

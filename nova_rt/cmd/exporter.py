@@ -29,6 +29,7 @@ from nova_rt.metrics import collector  # noqa: E402
 from nova_rt.metrics import jobs  # noqa: E402
 from nova_rt.metrics import servers  # noqa: E402
 from nova_rt.metrics import timely  # noqa: E402
+from nova_rt.reaction import counts  # noqa: E402
 from nova_rt.virt import kinds  # noqa: E402
 from nova_rt.virt import this_host  # noqa: E402
 
@@ -79,8 +80,8 @@ def serve(conf: cfg.ConfigOpts) -> None:
              else jobs.of_machine)
     metrics.register(timely.Timely(collector.Reservations(
         this_host.from_options(conf),
-        servers.Servers(lambda: libvirt.openReadOnly(kinds.uri(conf))), tells),
-        [collector.up(False)]))
+        servers.Servers(lambda: libvirt.openReadOnly(kinds.uri(conf))), tells,
+        counts.counted), [collector.up(False)]))
     address, port = conf.rt.metrics_address, conf.rt.metrics_port
     try:
         prometheus_client.start_http_server(port, address, metrics)

@@ -23,10 +23,12 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from nova_rt import closing
+from nova_rt.compute import backoff
 from nova_rt.compute import resource_tracker
 from nova_rt.instance import eviction
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
+from nova_rt.reaction import counts
 from nova_rt.reaction import records
 from nova_rt.reaction import victim
 from nova_rt.virt import containers
@@ -41,6 +43,9 @@ _BUSY = (exception.InstanceInvalidState, exception.UnexpectedTaskStateError,
 
 # After which the message of a stop counts as lost: servers have the time to shut down.
 _LOST_S = 600.0
+# Between two attempts to start a server that the kernel, or anything else, refuses.
+_FIRST_PAUSE_S = 60.0
+_LONGEST_PAUSE_S = 3600.0
 
 
 class Evictions:
@@ -58,6 +63,7 @@ class Evictions:
         self._unsure: set[str] = set()
         # Since when servers are being stopped, by CLOCK_MONOTONIC.
         self._stopping_s: dict[str, float] = {}
+        self._starts = backoff.Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         self._made_room_s = 0.0
         # The last one for which another was stopped: nobody else is to have that room first.
         self._misser: str | None = None
@@ -115,6 +121,7 @@ class Evictions:
         LOG.info('Stopping server %s for server %s, which misses deadlines ([rt] evict_choice '
                  '= %s)', instance.uuid, misser, CONF.rt.evict_choice)
         self._tracker.close(instance, mark)
+        counts.add(counts.Reaction.STOP)
         _tell_stopped(instance.uuid, mark)
         records.write(misser, (
             'It misses deadlines, and nothing else helps: a less critical server on its CPUs is '
@@ -171,7 +178,8 @@ class Evictions:
             eviction.remove(instance)
             instance.save(expected_task_state=[None])
             self._forget(instance.uuid)
-        elif due is eviction.Due.START and not self._has_loan(mark.misser):
+        elif (due is eviction.Due.START and self._starts.is_due(instance.uuid)
+              and not self._has_loan(mark.misser)):
             self._start(context, instance, mark)
 
     def _is_lost(self, instance: objects.Instance) -> bool:
@@ -194,6 +202,7 @@ class Evictions:
 
     def _start(self, context: nova_context.RequestContext, instance: objects.Instance,
                mark: eviction.Mark) -> None:
+        self._starts.tried(instance.uuid)
         own = nova_context.get_admin_context()
         eviction.put(instance, eviction.Mark(
             mark.misser, mark.until_s, mark.node, own.request_id,
@@ -201,6 +210,7 @@ class Evictions:
         if self._order(self._manager.compute_api.start, own, instance):
             LOG.info('Starting server %s again, which was stopped for another', instance.uuid)
             if not mark.again:
+                counts.add(counts.Reaction.START)
                 records.write(instance.uuid, (
                     'It is started again: the server for which it was stopped has nothing on '
                     'loan any more.'), records.EVICT)
@@ -214,6 +224,7 @@ class Evictions:
     def _forget(self, server: str) -> None:
         self._unsure.discard(server)
         self._stopping_s.pop(server, None)
+        self._starts.forget(server)
         self._tracker.evicted.pop(server, None)
 
 

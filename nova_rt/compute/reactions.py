@@ -12,6 +12,7 @@ from oslo_log import log as logging
 
 from nova_rt import kinds
 from nova_rt.compute import relief
+from nova_rt.reaction import counts
 from nova_rt.reaction import ears
 from nova_rt.reaction import loan_policy
 from nova_rt.reaction import reactor
@@ -72,6 +73,7 @@ class Reactions:
         self._reactor.start()
 
     def _moved(self, server: str) -> None:
+        counts.add(counts.Reaction.MOVE)
         self._records.tell_moved(server)
         self.has_room(server)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 
@@ -68,24 +69,35 @@ class Reservations(registry.Collector):
     :param reservations: the host
     :param running: what runs there
     :param tells: what the applications of a server tell of their jobs
+    :param reacted: how often the host has reacted to misses, by what it did
     """
 
     def __init__(self, reservations: host.Host, running: servers.Servers,
-                 tells: Tells) -> None:
+                 tells: Tells, reacted: Callable[[], Mapping[str, int]]) -> None:
         self._host = reservations
         self._servers = running
         self._tells = tells
+        self._reacted = reacted
 
     def collect(self) -> Iterator[core.Metric]:
         """Yield all metrics; without libvirt, those of the host alone."""
         running = self._running()
         yield up(running is not None)
         yield from self._of_host(running)
+        yield self._reactions()
         yield from _of_servers(running or ())
         yield from _of_usage(running or (), self._host.usages({
             server.uuid: (server.number, server.holding) for server in running or ()}))
         yield self._given_up(running or ())
         yield from self._of_jobs(running or ())
+
+    def _reactions(self) -> core.Metric:
+        metric = core.CounterMetricFamily(
+            'nova_rt_reactions', 'What was done about missed deadlines since the host booted.',
+            labels=['reaction'])
+        for reaction, number in self._reacted().items():
+            metric.add_metric([reaction], number)
+        return metric
 
     def _given_up(self, running: Sequence[servers.Server]) -> core.Metric:
         metric = core.GaugeMetricFamily(

@@ -23,6 +23,7 @@ from nova_rt import errors
 from nova_rt import wording
 from nova_rt.monitor import activity
 from nova_rt.monitor import watcher
+from nova_rt.reaction import counts
 from nova_rt.reaction import ears
 from nova_rt.reaction import loan_policy
 from nova_rt.reaction import shrink_news
@@ -265,7 +266,9 @@ class Reactor:
         if before is not None and before.lent and lent:
             self._helped[server] = dataclasses.replace(before, ends_s=ends_s, until_s=until_s)
             return
-        if not lent and self._host.lends:
+        if lent:
+            counts.add(counts.Reaction.LOAN)
+        elif self._host.lends:
             self._relieve(server)
         told = time.monotonic() >= self._told_s.get(server, 0.0) + self._quiet_s
         self._helped[server] = _Help(bool(lent), ends_s, until_s, told,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import time
 
 from nova_rt import bandwidth
+from nova_rt.reaction import counts
 from nova_rt.virt import host
 from nova_rt.virt import shrinks
 
@@ -49,6 +50,7 @@ class ShrinkNews:
                     ', as it missed deadlines itself.' if names[number] == missed else '.'))
         for number in found.keys() - self._known.keys():
             if number in names:
+                counts.add(counts.Reaction.SHRINK)
                 self._known[number] = self._begin(names[number], found[number])
         self.next_s = time.monotonic() + _ASK_S if found else float('inf')
 

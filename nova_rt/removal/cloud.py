@@ -162,6 +162,11 @@ def _in_use(cell: sa.Connection, up: Collection[str]) -> Iterator[remnants.Remna
             yield remnants.Remnant(
                 f'host {node.host}', 'its compute service is nova-rt-compute', 'stop it')
     for server in records.servers(cell):
+        if server.evicted:
+            yield remnants.Remnant(
+                f'server {server.uuid}', f'{server.name} is stopped for a more critical one '
+                'that missed deadlines',
+                f'openstack server start {server.uuid}; {remnants.ABANDON} leaves it stopped')
         if server.reserved:
             yield remnants.Remnant(
                 f'server {server.uuid}', f'{server.name} has a reservation',

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from collections.abc import Collection
 import dataclasses
 
+from nova.compute import vm_states
 import sqlalchemy as sa
 
 from nova_rt import shares
@@ -30,7 +31,8 @@ def _table(name: str, *columns: str) -> sa.TableClause:
     return sa.table(name, *(sa.column(column) for column in columns))
 
 
-_INSTANCES = _table('instances', 'uuid', 'display_name', 'host', 'task_state', 'deleted')
+_INSTANCES = _table(
+    'instances', 'uuid', 'display_name', 'host', 'vm_state', 'task_state', 'deleted')
 _NODES = {prefix: _table(f'{prefix}compute_nodes', 'id', 'uuid', 'host', 'stats', 'deleted')
           for prefix in _PREFIXES}
 _EXTRA = {prefix: _table(f'{prefix}instance_extra', 'id', 'instance_uuid', 'flavor')
@@ -60,6 +62,7 @@ class Server:
     :ivar task_state: Nova's, None while nothing is done with it
     :ivar reserved: whether it has a reservation; nova-compute leaves records of one that
         it has resized to a flavor without
+    :ivar evicted: whether it is stopped for another, and waits to be started again
     """
 
     uuid: str
@@ -67,6 +70,7 @@ class Server:
     host: str | None
     task_state: str | None
     reserved: bool
+    evicted: bool = False
 
 
 def nodes(cell: sa.Connection) -> list[Node]:
@@ -81,12 +85,16 @@ def servers(cell: sa.Connection) -> list[Server]:
     """Return the servers of a cell of which something of ours is recorded, by name."""
     extra = _EXTRA['']
     query = sa.select(
-        *(_INSTANCES.c[name] for name in ('uuid', 'display_name', 'host', 'task_state')),
+        *(_INSTANCES.c[name] for name in ('uuid', 'display_name', 'host', 'vm_state',
+                                          'task_state')),
         extra.c.flavor).join_from(
             _INSTANCES, extra, extra.c.instance_uuid == _INSTANCES.c.uuid).where(
                 _INSTANCES.c.deleted == 0, _INSTANCES.c.uuid.in_(_concerned('')))
+    marked = set(cell.scalars(_with_key('', [eviction.MARK])))
     return sorted((Server(row.uuid, row.display_name, row.host, row.task_state,
-                          documents.reserves(row.flavor)) for row in cell.execute(query)),
+                          documents.reserves(row.flavor),
+                          row.vm_state == vm_states.STOPPED and row.uuid in marked)
+                   for row in cell.execute(query)),
                   key=lambda server: (server.name, server.uuid))
 
 
@@ -154,10 +162,15 @@ def forget_unreported(cell: sa.Connection, hosts: Collection[str]) -> None:
 
 
 def _concerned(prefix: str) -> sa.CompoundSelect[str]:
-    extra, metadata = _EXTRA[prefix], _METADATA[prefix]
+    extra = _EXTRA[prefix]
     return sa.union(
         sa.select(extra.c.instance_uuid).where(extra.c.flavor.like(_MERGED)),
-        sa.select(metadata.c.instance_uuid).where(metadata.c.key.in_(KEYS)))
+        _with_key(prefix, KEYS))
+
+
+def _with_key(prefix: str, keys: Collection[str]) -> sa.Select[tuple[str]]:
+    metadata = _METADATA[prefix]
+    return sa.select(metadata.c.instance_uuid).where(metadata.c.key.in_(keys))
 
 
 def _unreported(table: sa.TableClause, hosts: Collection[str],

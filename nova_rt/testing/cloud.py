@@ -31,6 +31,7 @@ from nova_rt.audit import auditor
 from nova_rt.compute import claims
 from nova_rt.compute import hooks
 from nova_rt.instance import holdings
+from nova_rt.reaction import counts
 from nova_rt.testing import cases
 from nova_rt.testing import fake_driver
 from nova_rt.testing import nova33
@@ -79,9 +80,10 @@ class _ReservationServices(cases.ReservationTestCase):
         self.useFixture(fixtures.MockPatchObject(FakeMachineDriver, 'unreachable', set()))
         # The processes of the stand-ins for containers are none.
         self.flags(hear_misses=False, group='rt')
-        # This machine may have loans of its own.
-        self.useFixture(fixtures.MockPatchObject(
-            loans, 'FOLDER', pathlib.Path(self.useFixture(fixtures.TempDir()).path, 'loans')))
+        # This machine may have loans and counts of its own.
+        folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        for module, name in ((loans, 'loans'), (counts, 'counts')):
+            self.useFixture(fixtures.MockPatchObject(module, 'FOLDER', folder / name))
         # As each scheduler process has its own.
         self.useFixture(fixtures.MockPatchObject(
             request_filter, 'ALL_REQUEST_FILTERS',

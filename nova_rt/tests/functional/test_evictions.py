@@ -5,11 +5,18 @@ import errno
 import time
 from unittest import mock
 
+from nova.db.api import api as api_db
+from nova.db.main import api as main_db
+
 from nova_rt import bandwidth
 from nova_rt import closing
 from nova_rt import criticality
 from nova_rt.compute import evictions
+from nova_rt.db import cells
 from nova_rt.instance import eviction
+from nova_rt.reaction import counts
+from nova_rt.removal import cloud as removal_cloud
+from nova_rt.removal import placement
 from nova_rt.testing import cloud
 from nova_rt.tests.functional import evicting
 
@@ -62,6 +69,20 @@ class EvictionsTestCase(evicting.EvictingTestCase):
         self.look()
         self.assertNotIn(eviction.MARK, self.instance_of(self.lesser).system_metadata)
         self.assert_audited()
+        self.assertEqual({'loan': 1, 'shrink': 0, 'move': 0, 'stop': 1, 'start': 1},
+                         counts.counted())
+
+    def test_who_removes_nova_rt_is_told_what_is_stopped(self):
+        self.evicted(self.critical, self.lesser)
+        api, cell = (cells.Cell(name, str(engine.url)) for name, engine in (
+            ('api', api_db.get_engine()),
+            ('cell1', main_db.get_engine(context=self.cell_context()))))
+        left = removal_cloud.Cloud(
+            self.cell_context(), api, [cell],
+            placement.Placement(self.cell_context())).left()
+        self.assertEqual([f'openstack server start {self.lesser["id"]}; nova-rt-manage '
+                          'uninstall clean --abandon leaves it stopped'], [
+            each.remedy for each in left if 'is stopped for a more critical' in each.left])
 
     def test_it_is_started_again_though_the_other_has_gone(self):
         self.evicted(self.critical, self.lesser)
@@ -170,7 +191,7 @@ class EvictionsTestCase(evicting.EvictingTestCase):
         self.look()
         self.assertEqual('SHELVED_OFFLOADED', self.state(self.lesser))
 
-    def test_a_kernel_that_refuses_is_asked_again(self):
+    def test_a_kernel_that_refuses_is_asked_again_but_not_each_minute(self):
         self.evicted(self.critical, self.lesser)
         self.end_loan(self.critical)
         self.pass_time()
@@ -179,9 +200,12 @@ class EvictionsTestCase(evicting.EvictingTestCase):
         self.look()
         self.eventually(lambda: self.assertEqual(2, len(self.told(self.lesser))))
         self.is_eventually(self.lesser, 'SHUTOFF')
-        self.look()
-        self.is_eventually(self.lesser, 'SHUTOFF')
+        for _ in range(2):
+            self.look()
+            self.is_eventually(self.lesser, 'SHUTOFF')
+        self.assertEqual(1, len(self.told(self.lesser, 'start')))
         kernel.refuse_containers = None
+        self.manager.evictions._starts.forget(self.lesser['id'])
         self.look()
         self.is_eventually(self.lesser, 'ACTIVE')
         # It is told once.

@@ -4,6 +4,7 @@
 import hypothesis
 import pytest
 
+from nova_rt.reaction import counts
 from nova_rt.testing import native_threads  # noqa: F401
 from nova_rt.virt import loans
 
@@ -12,5 +13,6 @@ hypothesis.settings.load_profile('untimed')
 
 
 @pytest.fixture(autouse=True)
-def _no_loans_of_this_machine(tmp_path, monkeypatch):
+def _nothing_of_this_machine(tmp_path, monkeypatch):
+    monkeypatch.setattr(counts, 'FOLDER', tmp_path / 'counts')
     monkeypatch.setattr(loans, 'FOLDER', tmp_path / 'loans')

@@ -63,7 +63,8 @@ def told():
     """Returns what a scrape would be told: a number by name and labels."""
     def told(host, running, tells=lambda server: ()):
         registry = prometheus_client.CollectorRegistry()
-        registry.register(collector.Reservations(host, running, tells))
+        registry.register(collector.Reservations(
+            host, running, tells, lambda: {'loan': 3, 'stop': 0}))
         return {(sample.name, *sample.labels.values()): pytest.approx(sample.value, abs=1e-6)
                 for metric in registry.collect() for sample in metric.samples}
     return told
@@ -76,6 +77,7 @@ def test_everything_that_is_known_is_told_in_base_units(told):
         ('nova_rt_pcpu_reserved_ratio', '0'): SHARE,
         ('nova_rt_pcpu_reserved_ratio', '1'): 0,
         ('nova_rt_pcpu_reserved_ratio', '2'): SHARE,
+        ('nova_rt_reactions_total', 'loan'): 3, ('nova_rt_reactions_total', 'stop'): 0,
         ('nova_rt_server_info', UUID, 'project-1'): 1,
         ('nova_rt_server_period_seconds', UUID): 0.1,
         ('nova_rt_server_reserved_ratio', UUID, '0'): SHARE,
@@ -124,6 +126,8 @@ def test_without_libvirt_the_host_is_told_and_nothing_counts_as_free(told, caplo
 
 
 def test_there_are_as_many_series_as_the_documentation_says(told):
-    """For a host 2 and 2 for each pCPU, for a server 2 and up to 7 for each vCPU."""
+    """Beside the reactions: for a host 2 and 2 for each pCPU, for a server 2 and up to 7
+    for each vCPU."""
     found = told(Host(got={UUID: dict.fromkeys((0, 2), GOT[UUID][0])}), Running(SERVER))
-    assert len(found) == 2 + 2 * 3 + 2 + 7 * 2
+    reactions = [name for name, *_ in found if name == 'nova_rt_reactions_total']
+    assert len(found) - len(reactions) == 2 + 2 * 3 + 2 + 7 * 2

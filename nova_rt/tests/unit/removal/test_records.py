@@ -16,7 +16,8 @@ NODES = 'compute_nodes (id INTEGER, uuid TEXT, host TEXT, stats TEXT, deleted IN
 EXTRA = 'instance_extra (id INTEGER PRIMARY KEY, instance_uuid TEXT, flavor TEXT)'
 METADATA = 'instance_system_metadata (instance_uuid TEXT, "key" TEXT)'
 TABLES = (
-    'instances (uuid TEXT, display_name TEXT, host TEXT, task_state TEXT, deleted INTEGER)',
+    'instances (uuid TEXT, display_name TEXT, host TEXT, vm_state TEXT, task_state TEXT, '
+    'deleted INTEGER)',
     'migrations (uuid TEXT, instance_uuid TEXT)',
     'request_specs (id INTEGER PRIMARY KEY, instance_uuid TEXT, spec TEXT)',
     *(prefix + table for prefix in ('', 'shadow_') for table in (NODES, EXTRA, METADATA)))
@@ -34,14 +35,16 @@ class Cell:
         marks = ', '.join('?' * len(values))
         self.connection.exec_driver_sql(f'INSERT INTO {table} VALUES ({marks})', values)
 
-    def server(self, uuid, extra_specs, host='host1', deleted=0, pcpus=True, prefix=''):
+    def server(self, uuid, extra_specs, host='host1', deleted=0, pcpus=True, prefix='',
+               vm_state='active', evicted=False):
         """Add a server; its hint has overridden the runtime."""
         if not prefix:
-            self.add('instances', uuid, f'name of {uuid}', host, None, deleted)
+            self.add('instances', uuid, f'name of {uuid}', host, vm_state, None, deleted)
         self.add(f'{prefix}instance_extra', None, uuid, nova.stored(nova.flavor(extra_specs)))
         self.add('request_specs', None, uuid,
                  nova.spec(extra_specs, {'cpu.rt_runtime_us': ['60000']}))
-        for key in ('image_os', *(['rt_pcpus'] if pcpus else [])):
+        for key in ('image_os', *(['rt_pcpus'] if pcpus else []),
+                    *(['rt_evicted'] if evicted else [])):
             self.add(f'{prefix}instance_system_metadata', uuid, key)
 
     def rows(self, query):
@@ -68,6 +71,14 @@ def test_the_servers_with_a_reservation_are_named(cell):
 def test_one_that_nova_has_resized_to_a_flavor_without_has_records_only(cell):
     cell.server('a', {})
     assert [server.reserved for server in records.servers(cell.connection)] == [False]
+
+
+def test_one_that_is_stopped_for_another_is_told_from_one_that_runs_again(cell):
+    cell.server('a', nova.MERGED, vm_state='stopped', evicted=True)
+    cell.server('b', nova.MERGED, vm_state='active', evicted=True)
+    cell.server('c', nova.MERGED, vm_state='stopped')
+    assert [server.evicted for server in records.servers(cell.connection)] == [
+        True, False, False]
 
 
 @pytest.mark.parametrize('prefix', ['', 'shadow_'])
