@@ -228,7 +228,19 @@ by nova-scheduler.
 """),
 ]
 
-OPTS = COMMON_OPTS + COMPUTE_OPTS + SCHEDULER_OPTS + EXPORTER_OPTS
+CONDUCTOR_OPTS = [
+    cfg.Opt(
+        'wait_for_room', default=0.0, type=_Finite(min=0.0, max=604800.0),
+        help="""
+For how many seconds a new server that finds no host, because reservations of others have taken
+the room, waits for it instead of failing: at most a week, and 0 for not at all. The most
+critical is placed first, then the one that has waited longest. A server that was asked for
+together with others does not wait. Read by nova-rt-conductor, which has to run in place of
+every nova-conductor that handles requests of nova-api.
+"""),
+]
+
+OPTS = COMMON_OPTS + COMPUTE_OPTS + SCHEDULER_OPTS + CONDUCTOR_OPTS + EXPORTER_OPTS
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

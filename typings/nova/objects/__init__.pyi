@@ -164,6 +164,9 @@ class InstanceList(_Object):
 
 class BuildRequest(_Object):
     instance_uuid: str
+    @classmethod
+    def get_by_instance_uuid(cls, context: nova_context.RequestContext,
+                             instance_uuid: str) -> Self: ...
 
 class BuildRequestList(_Object):
     def __iter__(self) -> Iterator[BuildRequest]: ...
@@ -277,6 +280,7 @@ class InstanceMapping(_Object):
     user_id: str
     project_id: str
     cell_mapping: CellMapping | None
+    def save(self) -> None: ...
     @classmethod
     def get_by_instance_uuid(cls, context: nova_context.RequestContext,
                              instance_uuid: str) -> Self: ...
@@ -296,6 +300,7 @@ class RequestSpec(_Object):
     flavor: Flavor
     image: ImageMeta | None
     num_instances: int
+    is_bfv: bool
     ignore_hosts: list[str] | None
     force_hosts: list[str] | None
     instance_uuid: str

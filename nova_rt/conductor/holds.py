@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hold on a waiting server of the one attempt that works on it.
+
+It is renewed while the attempt lives, however long Nova's scheduler takes. An attempt that
+was killed is taken for dead :data:`LEASE_S` after the last time; one that was only stopped
+for that long finds out before it changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import threading
+import time
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from oslo_log import log as logging
+from oslo_utils import uuidutils
+
+from nova_rt.instance import waiting
+
+LOG = logging.getLogger(__name__)
+
+# More than the clocks of two conductors differ by, and many renewals.
+LEASE_S = 60.0
+_RENEWED_S = 10.0
+
+
+class LostError(Exception):
+    """Another attempt has the server: it is not ours to place, or to bury."""
+
+
+class GoneError(Exception):
+    """The server was deleted, by its user."""
+
+
+class Hold:
+    """A server that this attempt alone works on.
+
+    :ivar before: it as it was when it was taken
+    """
+
+    def __init__(self, before: waiting.Waiting, now: waiting.Waiting) -> None:
+        self.before = before
+        self._now = now
+        self._lock = threading.Lock()
+        # None of the request's own: a renewal must not share its database session.
+        self._context = nova_context.get_admin_context()
+
+    @property
+    def server(self) -> str:
+        """Its uuid."""
+        return self.before.server
+
+    @property
+    def step(self) -> waiting.Step:
+        """How far it has come."""
+        return self._now.mark.step
+
+    @contextlib.contextmanager
+    def renewed(self) -> Iterator[None]:
+        """Renew the hold in here, from a thread of its own."""
+        over = threading.Event()
+        thread = threading.Thread(target=self._renew, args=(over,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def go_on(self, step: waiting.Step) -> None:
+        """Record that the server has come further.
+
+        :raises LostError: if another attempt has it
+        :raises GoneError: if it was deleted
+        """
+        self._change(step=step, held_until_s=time.time() + LEASE_S)
+
+    def put_back(self, reason: str) -> None:
+        """Let it wait on.
+
+        :param reason: why it was refused, a sentence
+        :raises LostError: if another attempt has it
+        :raises GoneError: if it was deleted
+        """
+        self._change(step=waiting.Step.WAITS, holder='', held_until_s=0.0, reason=reason)
+
+    def end(self) -> None:
+        """Delete the request to build it, as it is built, or has its fault.
+
+        :raises LostError: if another attempt has it
+        :raises GoneError: if it was deleted
+        """
+        with self._lock:
+            if not waiting.end(self._context, self._now):
+                raise self._lost()
+
+    def _change(self, **changes: object) -> None:
+        with self._lock:
+            mark = dataclasses.replace(self._now.mark, **changes)  # type: ignore[arg-type]
+            changed = waiting.change(self._context, self._now, mark)
+            if changed is None:
+                raise self._lost()
+            self._now = changed
+
+    def _lost(self) -> LostError | GoneError:
+        if waiting.exists(self._context, self.server) or self._is_in_a_cell():
+            return LostError(f'Another attempt has server {self.server}.')
+        return GoneError(f'Server {self.server} was deleted.')
+
+    def _is_in_a_cell(self) -> bool:
+        """Return whether the server is in a cell, where this attempt has not put it."""
+        if self.step is waiting.Step.LEAVES:
+            return False
+        try:
+            mapping = objects.InstanceMapping.get_by_instance_uuid(self._context, self.server)
+        except exception.InstanceMappingNotFound:
+            return False
+        return mapping.cell_mapping is not None
+
+    def _renew(self, over: threading.Event) -> None:
+        while not over.wait(_RENEWED_S):
+            try:
+                if self._now.mark.holder:
+                    with contextlib.suppress(LostError, GoneError):
+                        self._change(held_until_s=time.time() + LEASE_S)
+            except Exception:
+                # The next time may come early enough.
+                LOG.exception('The hold on server %s was not renewed.', self.server)
+
+
+def take(context: nova_context.RequestContext, found: waiting.Waiting) -> Hold | None:
+    """Return a hold on a server that waits; None if somebody was faster."""
+    mark = found.mark
+    if mark.held(time.time()):
+        return None
+    step = waiting.Step.TRIED if mark.step is waiting.Step.WAITS else mark.step
+    taken = waiting.change(context, found, dataclasses.replace(
+        mark, step=step, holder=uuidutils.generate_uuid(),
+        held_until_s=time.time() + LEASE_S))
+    return None if taken is None else Hold(found, taken)

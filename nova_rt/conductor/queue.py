@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The queue of the waiting: who is tried next, who has waited long enough, who was left behind.
+
+One is tried at a time in the whole cloud, the most critical first and then who waits longest;
+one for which there is no room does not hold up the others. Whatever a conductor was at when it
+was killed is in the database, and another one goes on with it.
+"""
+
+from __future__ import annotations
+
+import time
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova.compute import vm_states
+from oslo_log import log as logging
+
+from nova_rt.conductor import holds
+from nova_rt.conductor import requests
+from nova_rt.conductor import room
+from nova_rt.conductor import tasks
+from nova_rt.instance import waiting
+
+LOG = logging.getLogger(__name__)
+
+# How long a server is not tried again while the hosts that seem to have room report the same.
+_PATIENCE_S = 60.0
+
+_KILLED = ('A nova-rt-conductor was killed while it built this server, which had waited for '
+           'room: delete the server and create it again')
+
+
+class Queue:
+    """Looks after those who wait.
+
+    :param conductor: places them
+    """
+
+    def __init__(self, conductor: tasks.RTComputeTaskManager) -> None:
+        self._tasks = conductor
+        # By server: what the hosts with room reported when it was tried last, and when.
+        self._tried: dict[str, tuple[str, float]] = {}
+
+    def sweep(self, context: nova_context.RequestContext) -> None:
+        """Try each that waits once, as far as there may be room for it.
+
+        :param context: of an administrator
+        """
+        everyone = waiting.everyone(context)
+        self._tried = {each.server: self._tried[each.server]
+                       for each in everyone if each.server in self._tried}
+        look = room.Look(context) if everyone else None
+        for each in everyone:
+            if look is None or each.mark.held(time.time()):
+                # Another conductor is at it; those behind it are not to overtake.
+                return
+            try:
+                self._look_after(context, each, look)
+            except (holds.LostError, holds.GoneError) as exc:
+                LOG.info('%s', exc)
+            except Exception:
+                # It is tried again, or taken over.
+                LOG.exception('Server %s, which waits for room, was not placed.', each.server)
+
+    def _look_after(self, context: nova_context.RequestContext, each: waiting.Waiting,
+                    look: room.Look) -> None:
+        over = time.time() >= each.mark.until_s
+        left_behind = each.mark.step is not waiting.Step.WAITS
+        request = waiting.request_of(each)
+        if not (over or left_behind or self._worth_a_try(each, look, request)):
+            return
+        hold = holds.take(context, each)
+        if hold is None:
+            return
+        with hold.renewed():
+            if left_behind and self._settled(context, hold, request):
+                return
+            if over:
+                self._tasks.give_up(hold, request, each.mark.reason)
+            else:
+                self._tasks.try_again(hold, request)
+
+    def _worth_a_try(self, each: waiting.Waiting, look: room.Look, request: str) -> bool:
+        """Return whether there may be room, and was not when it was tried just now."""
+        _, arguments = requests.from_text(request)
+        seen = look.may_fit(arguments['request_specs'][0])
+        before, when_s = self._tried.get(each.server, ('', 0.0))
+        now_s = time.monotonic()
+        if not seen or (seen == before and now_s < when_s + _PATIENCE_S):
+            return False
+        self._tried[each.server] = seen, now_s
+        return True
+
+    def _settled(self, context: nova_context.RequestContext, hold: holds.Hold,
+                 request: str) -> bool:
+        """Put right what an attempt that is dead has left; return whether that was the end.
+
+        What it had allocated is given back. Nothing was sent to a host, as the request to
+        build the server is still there. But a server that is in a cell already is not made
+        anew: it gets a fault.
+        """
+        for cell in objects.CellMappingList.get_all(context):
+            with nova_context.target_cell(context, cell) as there:
+                try:
+                    objects.Instance.get_by_uuid(there, hold.server)
+                except exception.InstanceNotFound:
+                    continue
+                self._fail(context, there, cell, hold, request)
+                return True
+        self._tasks.report_client.delete_allocation_for_instance(
+            context, hold.server, force=True)
+        return False
+
+    def _fail(self, context: nova_context.RequestContext, there: nova_context.RequestContext,
+              cell: objects.CellMapping, hold: holds.Hold, request: str) -> None:
+        reason = hold.before.mark.reason if cell.is_cell0() else _KILLED
+        _, arguments = requests.from_text(request)
+        self._tasks._set_vm_state_and_notify(
+            there, hold.server, 'build_instances',
+            {'vm_state': vm_states.ERROR, 'task_state': None},
+            tasks.no_valid_host(reason), arguments['request_specs'][0])
+        self._tasks.report_client.delete_allocation_for_instance(
+            context, hold.server, force=True)
+        mapping = objects.InstanceMapping.get_by_instance_uuid(context, hold.server)
+        mapping.cell_mapping = cell
+        mapping.save()
+        hold.end()

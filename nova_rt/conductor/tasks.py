@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nova's conductor tasks, of which the one that builds new servers lets some wait.
+
+Nova schedules new servers, and buries those for which there is no host in cell0. What is
+overridden is the step between: a server that lacks nothing but room keeps its request to be
+built, and waits. One that has waited goes the same way again, in an attempt of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+import contextvars
+import dataclasses
+import time
+from typing import Any
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova.compute import vm_states
+from nova.conductor import manager
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from nova_rt import reservation
+from nova_rt.conductor import holds
+from nova_rt.conductor import requests
+from nova_rt.conductor import room
+from nova_rt.instance import request_specs
+from nova_rt.instance import waiting
+
+LOG = logging.getLogger(__name__)
+CONF = cfg.CONF
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What this thread is trying to place.
+
+    :ivar request: it as text, of one that may begin to wait
+    :ivar hold: on one that has waited
+    """
+
+    request: str = ''
+    hold: holds.Hold | None = None
+
+
+_current: contextvars.ContextVar[_Attempt | None] = contextvars.ContextVar(
+    'nova_rt_attempt', default=None)
+
+
+class RTComputeTaskManager(manager.ComputeTaskManager):
+    """Nova's tasks; new servers may wait for room."""
+
+    def schedule_and_build_instances(
+            self, context: nova_context.RequestContext,
+            build_requests: list[objects.BuildRequest],
+            request_specs: list[objects.RequestSpec], image: Any, admin_password: Any,
+            injected_files: Any, requested_networks: Any, block_device_mapping: Any,
+            tags: Any = None) -> None:
+        """See base class."""
+        attempt = _current.get()
+        if attempt is None and _may_wait(request_specs):
+            # Now: scheduling leaves its traces in the request.
+            attempt = _Attempt(requests.to_text(context, {
+                'request_specs': request_specs, 'image': image,
+                'admin_password': admin_password, 'injected_files': injected_files,
+                'requested_networks': requested_networks,
+                'block_device_mapping': block_device_mapping, 'tags': tags}))
+        with _trying(attempt):
+            super().schedule_and_build_instances(
+                context, build_requests, request_specs, image, admin_password,
+                injected_files, requested_networks, block_device_mapping, tags)
+
+    def try_again(self, hold: holds.Hold, request: str) -> None:
+        """Try to place a server that waits; it waits on if there is no room.
+
+        :raises Exception: whatever Nova meets after it has found a host
+        """
+        context, arguments = requests.from_text(request)
+        try:
+            build_request = objects.BuildRequest.get_by_instance_uuid(context, hold.server)
+        except exception.BuildRequestNotFound:
+            return
+        with _trying(_Attempt(hold=hold)):
+            self.schedule_and_build_instances(context, [build_request], **arguments)
+
+    def give_up(self, hold: holds.Hold, request: str, reason: str) -> None:
+        """Give a server its fault, as Nova would have done at once.
+
+        :raises LostError, GoneError: if it is not ours to bury
+        """
+        context, arguments = requests.from_text(request)
+        try:
+            build_request = objects.BuildRequest.get_by_instance_uuid(context, hold.server)
+        except exception.BuildRequestNotFound:
+            return
+        hold.go_on(waiting.Step.LEAVES)
+        super()._bury_in_cell0(
+            context, arguments['request_specs'][0], no_valid_host(reason),
+            build_requests=[build_request],
+            block_device_mapping=arguments['block_device_mapping'], tags=arguments['tags'])
+
+    def _schedule_instances(self, context: nova_context.RequestContext,
+                            request_spec: objects.RequestSpec, instance_uuids: Any = None,
+                            return_alternates: bool = False) -> Any:
+        hosts = super()._schedule_instances(
+            context, request_spec, instance_uuids, return_alternates)
+        attempt = _current.get()
+        if attempt is not None and attempt.hold is not None:
+            # Of one that was deleted, Nova itself finds out next, and gives back what it has.
+            with contextlib.suppress(holds.GoneError):
+                attempt.hold.go_on(waiting.Step.LEAVES)
+        return hosts
+
+    def _bury_in_cell0(
+            self, context: nova_context.RequestContext, request_spec: objects.RequestSpec,
+            exc: Exception, build_requests: list[objects.BuildRequest] | None = None,
+            instances: list[objects.Instance] | None = None, block_device_mapping: Any = None,
+            tags: Any = None) -> None:
+        attempt = _current.get()
+        if attempt is not None and not instances:
+            try:
+                if self._keeps_waiting(context, attempt, request_spec, exc):
+                    return
+            except (holds.LostError, holds.GoneError) as lost:
+                LOG.info('%s', lost)
+                return
+        super()._bury_in_cell0(context, request_spec, exc, build_requests, instances,
+                               block_device_mapping, tags)
+
+    def _keeps_waiting(self, context: nova_context.RequestContext, attempt: _Attempt,
+                       spec: objects.RequestSpec, exc: Exception) -> bool:
+        """Return whether a server that found no host waits, from now or still.
+
+        :raises LostError, GoneError: if it is not ours to bury
+        """
+        if isinstance(exc, holds.LostError):
+            raise exc
+        hold = attempt.hold
+        if hold is None:
+            return (isinstance(exc, exception.NoValidHost)
+                    and room.is_all_that_lacks(context.elevated(), spec)
+                    and _begin(context, attempt.request, spec, _reason(exc)))
+        if (not isinstance(exc, exception.NoValidHost)
+                or room.is_all_that_lacks(context.elevated(), spec)):
+            # A scheduler that does not answer is no reason against it.
+            hold.put_back(_reason(exc) if isinstance(exc, exception.NoValidHost)
+                          else hold.before.mark.reason)
+            return True
+        hold.go_on(waiting.Step.LEAVES)
+        return False
+
+    def _delete_build_request(
+            self, context: nova_context.RequestContext, build_request: objects.BuildRequest,
+            instance: objects.Instance, cell: Any, instance_bdms: Any,
+            instance_tags: Any) -> bool:
+        attempt = _current.get()
+        if attempt is not None and attempt.hold is not None:
+            try:
+                attempt.hold.end()
+            except holds.LostError as exc:
+                # What is in the cell by now is the other's to settle.
+                LOG.warning('%s', exc, instance=instance)
+                return False
+            except holds.GoneError:
+                if _is_settled(instance, cell):
+                    return False
+                # Nova finds the same, and cleans up.
+            else:
+                return True
+        return bool(super()._delete_build_request(
+            context, build_request, instance, cell, instance_bdms, instance_tags))
+
+
+def no_valid_host(reason: str) -> exception.NoValidHost:
+    """Return a refusal that has been raised: Nova tells where it was."""
+    try:
+        raise exception.NoValidHost(reason=reason)
+    except exception.NoValidHost as exc:
+        return exc
+
+
+@contextlib.contextmanager
+def _trying(attempt: _Attempt | None) -> Iterator[None]:
+    token = _current.set(attempt)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def _is_settled(instance: objects.Instance, cell: objects.CellMapping) -> bool:
+    """Return whether another attempt has given a server its fault meanwhile."""
+    with nova_context.target_cell(nova_context.get_admin_context(), cell) as there:
+        try:
+            found = objects.Instance.get_by_uuid(there, instance.uuid)
+        except exception.InstanceNotFound:
+            return False
+        return bool(found.vm_state == vm_states.ERROR)
+
+
+def _may_wait(specs: list[objects.RequestSpec]) -> bool:
+    """Return whether new servers are to wait if they find no room: a single one."""
+    if CONF.rt.wait_for_room <= 0 or len(specs) != 1:
+        return False
+    try:
+        return request_specs.reservation_of(specs[0]) is not None
+    except reservation.InvalidReservationError:
+        return False
+
+
+def _begin(context: nova_context.RequestContext, request: str, spec: objects.RequestSpec,
+           reason: str) -> bool:
+    asked = request_specs.criticality_of(spec, request_specs.reservation_of(spec))
+    now = time.time()
+    begun = waiting.begin(context, spec.instance_uuid, waiting.Mark(
+        now, now + CONF.rt.wait_for_room, reason, asked.name if asked else ''), request)
+    if begun:
+        LOG.info('Server %s waits for room for up to %g s: %s', spec.instance_uuid,
+                 CONF.rt.wait_for_room, reason)
+    return begun
+
+
+def _reason(exc: Exception) -> str:
+    # Nova's sentence goes round it again when it is given up.
+    said = str(getattr(exc, 'kwargs', {}).get('reason') or '') or str(exc)
+    return said.removeprefix('No valid host was found. ')

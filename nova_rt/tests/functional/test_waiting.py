@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New servers that wait for room: with Nova's real API, conductor, scheduler and Placement."""
+
+import contextlib
+import dataclasses
+import time
+from unittest import mock
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from oslo_config import cfg
+import pytest
+
+from nova_rt import criticality
+from nova_rt.conductor import holds
+from nova_rt.conductor import manager
+from nova_rt.conductor import tasks
+from nova_rt.instance import waiting
+from nova_rt.testing import cloud
+from nova_rt.tests.functional import killed
+
+CONF = cfg.CONF
+
+
+class WaitingCase(cloud.CloudTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(wait_for_room=600, group='rt')
+        self.flags(driver='nova.quota.NoopQuotaDriver', group='quota')
+        self.admin = nova_context.get_admin_context()
+
+    def start_service(self, name, *args, **kwargs):
+        service = super().start_service(name, *args, **kwargs)
+        if name == 'conductor':
+            self.manager = service.manager
+        return service
+
+    def flavor_of(self, percent, letter=None, **more):
+        return self.make_flavor(
+            percent, 1, **({criticality.EXTRA_SPEC: letter} if letter else {}), **more)
+
+    def ask(self, flavor, **kwargs):
+        """Ask for a server, and return it as it is when it waits."""
+        body = self._build_server(flavor_id=flavor, networks='none', **kwargs)
+        server = self.api.post_server({'server': body})
+        self.eventually(lambda: self.assertIn(server['id'], self.waiting()))
+        return server
+
+    def waiting(self):
+        return [each.server for each in waiting.everyone(self.admin)]
+
+    def sweep(self):
+        self.manager.place_those_who_wait(self.admin)
+
+    def placed(self, server):
+        """Sweep until it is placed: a host tells of room that it has a little later."""
+        def leaves():
+            self.sweep()
+            self.assertNotIn(server['id'], self.waiting())
+        self.eventually(leaves)
+        return self.becomes(server)
+
+    def room_is_told(self):
+        self.eventually(lambda: self.assertEqual('0%', self.used_on(self.computes['one'])[0]))
+        self._run_periodics()
+
+    def status(self, server):
+        return self.admin_api.get_server(server['id'])['status']
+
+    def becomes(self, server, status='ACTIVE'):
+        return self._wait_for_state_change(server, status)
+
+    def expire(self, server, **changes):
+        """Have what a dead attempt, or too long a wait, has left be found now."""
+        found = waiting.find(self.admin, server['id'])
+        assert waiting.change(self.admin, found, dataclasses.replace(found.mark, **changes))
+
+    def deleted(self, server):
+        self._delete_server(server)
+
+
+class TestQueue(WaitingCase):
+
+    def test_a_server_waits_until_there_is_room(self):
+        self.start('one', (cloud.CAP,))
+        first = self.boot(self.flavor_of(60))
+        second = self.ask(self.flavor_of(60))
+        assert self.status(second) == 'BUILD'
+        self.sweep()
+        assert self.status(second) == 'BUILD'
+        self.deleted(first)
+        self.placed(second)
+        assert self.waiting() == []
+        self.assert_settled(second)
+        with pytest.raises(exception.BuildRequestNotFound):
+            objects.BuildRequest.get_by_instance_uuid(self.admin, second['id'])
+
+    def test_the_most_critical_is_first_then_the_oldest(self):
+        self.start('one', (cloud.CAP,))
+        first = self.boot(self.flavor_of(60))
+        servers = {name: self.ask(self.flavor_of(60, letter)) for name, letter in (
+            ('a', 'A'), ('old', 'C'), ('new', 'C'), ('none', None))}
+        assert self.waiting() == [
+            servers[name]['id'] for name in ('old', 'new', 'a', 'none')]
+        for name in ('old', 'new', 'a', 'none'):
+            self.deleted(first)
+            first = self.placed(servers[name])
+        self.assert_settled(first)
+
+    def test_without_the_option_it_is_told_at_once(self):
+        self.flags(wait_for_room=0, group='rt')
+        self.start('one', (cloud.CAP,))
+        self.boot(self.flavor_of(60))
+        self.boot(self.flavor_of(60), state='ERROR')
+
+    def test_who_can_never_fit_does_not_wait(self):
+        self.start('one', (cloud.CAP,))
+        self.boot(self.make_flavor(10, 1, memory_mb=10_000_000), state='ERROR')
+        assert self.waiting() == []
+
+    def test_several_at_once_do_not_wait(self):
+        self.start('one', (cloud.CAP,))
+        body = self._build_server(flavor_id=self.flavor_of(60), networks='none')
+        server = self.api.post_server({'server': {**body, 'min_count': 2, 'max_count': 2}})
+        self.becomes(server, 'ERROR')
+        assert self.waiting() == []
+
+    def test_after_its_time_it_has_the_fault_of_today(self):
+        self.start('one', (cloud.CAP,))
+        self.boot(self.flavor_of(60))
+        second = self.ask(self.flavor_of(60))
+        self.expire(second, until_s=time.time())
+        self.sweep()
+        fault = self.becomes(second, 'ERROR')['fault']['message']
+        assert fault.startswith('No valid host was found. No room on one: '), fault
+        assert self.waiting() == []
+
+    def test_it_is_deleted_at_once(self):
+        self.start('one', (cloud.CAP,))
+        first = self.boot(self.flavor_of(60))
+        second = self.ask(self.flavor_of(60))
+        self.deleted(second)
+        assert self.waiting() == []
+        self.deleted(first)
+        self.sweep()
+        self.assert_settled()
+
+    def test_it_may_be_renamed_meanwhile(self):
+        self.start('one', (cloud.CAP,))
+        first = self.boot(self.flavor_of(60))
+        second = self.ask(self.flavor_of(60))
+        self.api.put_server(second['id'], {'server': {'name': 'other'}})
+        self.deleted(first)
+        assert self.placed(second)['name'] == 'other'
+
+
+class TestFaults(WaitingCase):
+
+    def setUp(self):
+        super().setUp()
+        self.start('one', (cloud.CAP,))
+        first = self.boot(self.flavor_of(60))
+        self.second = self.ask(self.flavor_of(60))
+        self.deleted(first)
+        self.room_is_told()
+
+    def kill(self, target, name, after=False):
+        """Kill the conductor before or after it calls this."""
+        real = getattr(target, name)
+
+        def dies(*args, **kwargs):
+            if after:
+                real(*args, **kwargs)
+            raise killed.Killed
+
+        with mock.patch.object(target, name, dies), contextlib.suppress(killed.Killed):
+            self.sweep()
+        assert self.waiting() == [self.second['id']]
+        self.sweep()
+        assert self.status(self.second) == 'BUILD', 'it was taken over too early'
+        self.expire(self.second, held_until_s=time.time())
+        self.sweep()
+
+    def test_killed_before_it_asks_the_scheduler(self):
+        self.kill(tasks.manager.ComputeTaskManager, '_schedule_instances')
+        self.becomes(self.second)
+        self.assert_settled(self.second)
+
+    def test_killed_after_it_has_asked_the_scheduler(self):
+        self.kill(tasks.manager.ComputeTaskManager, '_schedule_instances', after=True)
+        self.becomes(self.second)
+        self.assert_settled(self.second)
+
+    def test_killed_before_the_server_is_in_a_cell(self):
+        self.kill(holds.Hold, 'go_on', after=True)
+        self.becomes(self.second)
+        self.assert_settled(self.second)
+
+    def test_killed_after_the_server_is_in_a_cell(self):
+        self.kill(tasks.manager.ComputeTaskManager, '_map_instance_to_cell')
+        fault = self.becomes(self.second, 'ERROR')['fault']['message']
+        assert 'was killed while it built this server' in fault
+        assert self.allocated_on('one') == 0
+        self.deleted(self.second)
+        self.assert_settled()
+
+    def test_killed_before_it_leaves_the_queue(self):
+        self.kill(holds.Hold, 'end')
+        self.becomes(self.second, 'ERROR')
+        self.deleted(self.second)
+        self.assert_settled()
+
+    def test_killed_while_it_is_given_up(self):
+        self.expire(self.second, until_s=time.time())
+        self.kill(tasks.manager.ComputeTaskManager, '_create_instance_action_for_cell0')
+        assert 'No room on one' in self.becomes(self.second, 'ERROR')['fault']['message']
+        assert self.waiting() == []
+
+    def test_two_conductors_never_place_it_twice(self):
+        other = manager.RTConductorManager(host='other')
+        real = tasks.manager.ComputeTaskManager._schedule_instances
+        asked = []
+
+        def meanwhile(*args, **kwargs):
+            asked.append(args)
+            other.place_those_who_wait(self.admin)
+            return real(*args, **kwargs)
+
+        with mock.patch.object(
+                tasks.manager.ComputeTaskManager, '_schedule_instances', meanwhile):
+            self.sweep()
+        self.becomes(self.second)
+        assert len(asked) == 1
+        self.assert_settled(self.second)
+
+    def test_who_was_stopped_for_long_leaves_it_to_the_other(self):
+        other = manager.RTConductorManager(host='other')
+        real = tasks.manager.ComputeTaskManager._schedule_instances
+
+        def stopped(task_manager, *args, **kwargs):
+            if task_manager is other.compute_task_mgr:
+                return real(task_manager, *args, **kwargs)
+            hosts = real(task_manager, *args, **kwargs)
+            self.expire(self.second, held_until_s=time.time())
+            other.place_those_who_wait(self.admin)
+            return hosts
+
+        with mock.patch.object(
+                tasks.manager.ComputeTaskManager, '_schedule_instances', stopped):
+            self.sweep()
+        self.becomes(self.second)
+        self.assert_settled(self.second)
+
+    def test_the_scheduler_away_is_no_reason_to_give_it_up(self):
+        with mock.patch.object(tasks.manager.ComputeTaskManager, '_schedule_instances',
+                               side_effect=exception.NovaException):
+            self.sweep()
+        assert self.waiting() == [self.second['id']]
+        self.manager.queue._tried.clear()
+        self.placed(self.second)
+
+    def test_room_that_another_has_taken_meanwhile(self):
+        third = {}
+        real = tasks.manager.ComputeTaskManager._schedule_instances
+
+        def late(task_manager, *args, **kwargs):
+            if not third:
+                third.update(booting='yes')
+                third.update(self.boot(self.flavor_of(50)))
+            return real(task_manager, *args, **kwargs)
+
+        with mock.patch.object(tasks.manager.ComputeTaskManager, '_schedule_instances', late):
+            self.sweep()
+        assert self.waiting() == [self.second['id']]
+        self.deleted(third)
+        self.manager.queue._tried.clear()
+        self.placed(self.second)
+        self.assert_settled(self.second)
+
+    def test_deleted_while_the_scheduler_is_asked(self):
+        real = tasks.manager.ComputeTaskManager._schedule_instances
+
+        def deleted(*args, **kwargs):
+            hosts = real(*args, **kwargs)
+            self.deleted(self.second)
+            return hosts
+
+        with mock.patch.object(
+                tasks.manager.ComputeTaskManager, '_schedule_instances', deleted):
+            self.sweep()
+        assert self.waiting() == []
+        self.assert_settled()
