@@ -238,6 +238,15 @@ critical is placed first, then the one that has waited longest. A server that wa
 together with others does not wait. Read by nova-rt-conductor, which has to run in place of
 every nova-conductor that handles requests of nova-api.
 """),
+    cfg.StrOpt(
+        'preempt', default='never', choices=['never', 'elastic'],
+        help="""
+What is taken from less critical servers for one that waits for room: nothing (never), or what
+those with a least runtime (hw:cpu.rt_min_runtime_us) have above it (elastic). Only servers that
+say a lower criticality are shrunk, only for one that says its own, and by no more than is
+needed. They have all of it again when there is room. It needs wait_for_room. Read by
+nova-rt-conductor.
+"""),
 ]
 
 OPTS = COMMON_OPTS + COMPUTE_OPTS + SCHEDULER_OPTS + CONDUCTOR_OPTS + EXPORTER_OPTS

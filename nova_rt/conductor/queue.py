@@ -16,7 +16,9 @@ from nova import objects
 from nova.compute import vm_states
 from oslo_log import log as logging
 
+from nova_rt import criticality
 from nova_rt.conductor import holds
+from nova_rt.conductor import preemption
 from nova_rt.conductor import requests
 from nova_rt.conductor import room
 from nova_rt.conductor import tasks
@@ -48,31 +50,71 @@ class Queue:
         :param context: of an administrator
         """
         everyone = waiting.everyone(context)
+        shrunk = preemption.shrunk(context)
         self._tried = {each.server: self._tried[each.server]
                        for each in everyone if each.server in self._tried}
-        look = room.Look(context) if everyone else None
-        for each in everyone:
-            if look is None or each.mark.held(time.time()):
-                # Another conductor is at it; those behind it are not to overtake.
-                return
+        if not everyone and not shrunk:
+            return
+        look = room.Look(context)
+        for level in sorted(criticality.Criticality, reverse=True):
+            # Who has been shrunk has been promised the room before.
+            self._give_back(context, look, [
+                (server, host) for each, server, host in shrunk if each is level], level)
+            for each in everyone:
+                if each.criticality is not level:
+                    continue
+                if each.mark.held(time.time()):
+                    # Another conductor is at it; those behind it are not to overtake.
+                    return
+                self._try(context, each, look)
+
+    def _try(self, context: nova_context.RequestContext, each: waiting.Waiting,
+             look: room.Look) -> None:
+        try:
+            self._look_after(context, each, look)
+        except (holds.LostError, holds.GoneError) as exc:
+            LOG.info('%s', exc)
+        except Exception:
+            # It is tried again, or taken over.
+            LOG.exception('Server %s, which waits for room, was not placed.', each.server)
+
+    def _give_back(self, context: nova_context.RequestContext, look: room.Look,
+                   shrunk: list[tuple[str, str | None]],
+                   level: criticality.Criticality) -> None:
+        """Give servers of a criticality what was taken from them, as far as there is room.
+
+        Not on hosts for which a more critical one waits: it would be taken again.
+        """
+        before = [_spec_of(each) for each in waiting.everyone(context)
+                  if each.criticality > level] if shrunk else []
+        for server, host in shrunk:
+            if any(look.may_take(host, spec) for spec in before):
+                continue
             try:
-                self._look_after(context, each, look)
-            except (holds.LostError, holds.GoneError) as exc:
-                LOG.info('%s', exc)
+                preemption.give_back(context, server)
             except Exception:
-                # It is tried again, or taken over.
-                LOG.exception('Server %s, which waits for room, was not placed.', each.server)
+                LOG.exception('Server %s was not given back what it had.', server)
 
     def _look_after(self, context: nova_context.RequestContext, each: waiting.Waiting,
                     look: room.Look) -> None:
         over = time.time() >= each.mark.until_s
         left_behind = each.mark.step is not waiting.Step.WAITS
-        request = waiting.request_of(each)
-        if not (over or left_behind or self._worth_a_try(each, look, request)):
-            return
+        fits = look.may_fit(_spec_of(each))
+        preempts = preemption.is_wanted() and bool(each.mark.criticality)
+        if over or left_behind or ((fits or preempts) and self._is_new(
+                each, f'{fits}\n{look.picture() if preempts else ""}')):
+            if over or left_behind or fits:
+                self._go_on(context, each, over, left_behind)
+            if preempts and not over:
+                self._make_room(context, each.server)
+
+    def _go_on(self, context: nova_context.RequestContext, each: waiting.Waiting, over: bool,
+               left_behind: bool) -> None:
+        """Place a server, or give it up."""
         hold = holds.take(context, each)
         if hold is None:
             return
+        request = waiting.request_of(each)
         with hold.renewed():
             if left_behind and self._settled(context, hold, request):
                 return
@@ -81,13 +123,24 @@ class Queue:
             else:
                 self._tasks.try_again(hold, request)
 
-    def _worth_a_try(self, each: waiting.Waiting, look: room.Look, request: str) -> bool:
-        """Return whether there may be room, and was not when it was tried just now."""
-        _, arguments = requests.from_text(request)
-        seen = look.may_fit(arguments['request_specs'][0])
+    def _make_room(self, context: nova_context.RequestContext, server: str) -> None:
+        """Place a server that still waits where others give up some."""
+        each = waiting.find(context, server)
+        hold = None if each is None else holds.take(context, each)
+        if each is None or hold is None:
+            return
+        request = waiting.request_of(each)
+        with hold.renewed():
+            if preemption.make_room(context, _spec_of(each)):
+                self._tasks.try_again(hold, request)
+            else:
+                hold.put_back(each.mark.reason)
+
+    def _is_new(self, each: waiting.Waiting, seen: str) -> bool:
+        """Return whether the hosts report something else than when it was tried just now."""
         before, when_s = self._tried.get(each.server, ('', 0.0))
         now_s = time.monotonic()
-        if not seen or (seen == before and now_s < when_s + _PATIENCE_S):
+        if seen == before and now_s < when_s + _PATIENCE_S:
             return False
         self._tried[each.server] = seen, now_s
         return True
@@ -126,3 +179,9 @@ class Queue:
         mapping.cell_mapping = cell
         mapping.save()
         hold.end()
+
+
+def _spec_of(each: waiting.Waiting) -> objects.RequestSpec:
+    _, arguments = requests.from_text(waiting.request_of(each))
+    spec: objects.RequestSpec = arguments['request_specs'][0]
+    return spec

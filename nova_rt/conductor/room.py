@@ -30,9 +30,9 @@ def is_all_that_lacks(context: nova_context.RequestContext, spec: objects.Reques
         question = collect.of_request(context, spec)
     except reservation.InvalidReservationError:
         return False
-    named = _named(spec)
+    hosts = named(spec)
     return any(shortfalls.only_room(host, question.request)
-               for host in question.hosts(context) if not named or host.name in named)
+               for host in question.hosts(context) if not hosts or host.name in hosts)
 
 
 class Look:
@@ -47,18 +47,29 @@ class Look:
     def may_fit(self, spec: objects.RequestSpec) -> str:
         """Return what the hosts with room for a server report, empty if there is none."""
         wanted = request_specs.reservation_of(spec)
-        kind = request_specs.kind_of(spec)
-        asked = request_specs.criticality_of(spec, wanted)
         if wanted is None:
             return ''
         return '\n'.join(sorted(
             f'{node.host} {(node.stats or {}).get("rt_used")}'
-            for node in self._of(_named(spec))
-            if (kind is None or host_view.kind_of(node) in (None, kind.kind))
-            and host_view.refusal(node, asked) is None and _has_room(node, wanted)))
+            for node in self._that_take(spec) if _has_room(node, wanted)))
 
-    def _of(self, named: set[str]) -> Iterator[objects.ComputeNode]:
-        return (node for node in self._nodes if not named or node.host in named)
+    def picture(self) -> str:
+        """Return what all hosts report of their bandwidth."""
+        return '\n'.join(sorted(f'{node.host} {(node.stats or {}).get("rt_used")}'
+                                for node in self._nodes))
+
+    def may_take(self, host: str | None, spec: objects.RequestSpec) -> bool:
+        """Return whether a server might go to a host, if that had room."""
+        return any(node.host == host for node in self._that_take(spec))
+
+    def _that_take(self, spec: objects.RequestSpec) -> Iterator[objects.ComputeNode]:
+        kind = request_specs.kind_of(spec)
+        asked = request_specs.criticality_of(spec, request_specs.reservation_of(spec))
+        hosts = named(spec)
+        return (node for node in self._nodes
+                if (not hosts or node.host in hosts)
+                and (kind is None or host_view.kind_of(node) in (None, kind.kind))
+                and host_view.refusal(node, asked) is None)
 
 
 def _has_room(node: objects.ComputeNode, wanted: reservation.Reservation) -> bool:
@@ -71,7 +82,7 @@ def _has_room(node: objects.ComputeNode, wanted: reservation.Reservation) -> boo
         and fitting.fits_in_sum(reported, wanted))
 
 
-def _named(spec: objects.RequestSpec) -> set[str]:
+def named(spec: objects.RequestSpec) -> set[str]:
     """Return the hosts that a request names, empty if any will do."""
     named = set(spec.force_hosts or ()) if 'force_hosts' in spec else set()
     destination = spec.requested_destination if 'requested_destination' in spec else None

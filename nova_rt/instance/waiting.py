@@ -78,11 +78,15 @@ class Waiting:
     row: str
 
     @property
+    def criticality(self) -> criticality.Criticality:
+        """What it counts as."""
+        said = self.mark.criticality
+        return criticality.counted(criticality.Criticality[said] if said else None)
+
+    @property
     def rank(self) -> tuple[int, float, str]:
         """Its place among others: the most critical first, then the one that waits longest."""
-        counted = criticality.counted(
-            criticality.Criticality[self.mark.criticality] if self.mark.criticality else None)
-        return -counted, self.mark.since_s, self.server
+        return -self.criticality, self.mark.since_s, self.server
 
 
 def everyone(context: nova_context.RequestContext) -> list[Waiting]:

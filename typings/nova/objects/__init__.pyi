@@ -164,6 +164,7 @@ class InstanceList(_Object):
 
 class BuildRequest(_Object):
     instance_uuid: str
+    instance: Instance
     @classmethod
     def get_by_instance_uuid(cls, context: nova_context.RequestContext,
                              instance_uuid: str) -> Self: ...

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Room that elastic servers make for a more critical one that waits: with Nova's real API,
+conductor, scheduler and Placement; libvirt and the kernel are stand-ins.
+"""
+
+import contextlib
+from unittest import mock
+
+from nova import exception
+from nova import objects
+from oslo_config import cfg
+
+from nova_rt import elastic
+from nova_rt import reservation
+from nova_rt.compute import reservation_change
+from nova_rt.conductor import preemption
+from nova_rt.instance import flavors
+from nova_rt.instance import hint_update
+from nova_rt.instance import holdings
+from nova_rt.instance import preempted
+from nova_rt.testing import cloud
+from nova_rt.tests.functional import killed
+from nova_rt.tests.functional import test_waiting
+
+CONF = cfg.CONF
+
+
+class PreemptionCase(test_waiting.WaitingCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(preempt='elastic', group='rt')
+
+    def elastic_of(self, percent, least, letter='A'):
+        return self.flavor_of(percent, letter, **{elastic.EXTRA_SPEC: str(least * 1000)})
+
+    def percent_of(self, server):
+        return flavors.reservation_of(self.instance_of(server).flavor).runtime_us // 1000
+
+    def hints_of(self, server):
+        return objects.RequestSpec.get_by_instance_uuid(
+            self.admin, server['id']).scheduler_hints or {}
+
+    def given_back(self, server):
+        def has_it():
+            self.sweep()
+            assert preempted.mark_of(self.instance_of(server)) is None
+        self.eventually(has_it)
+
+    def told(self, server):
+        return [each.message for each in objects.InstanceActionList.get_by_instance_uuid(
+            self.cell_context(), server['id']) if each.action == 'rt_preempt']
+
+
+class TestPreemption(PreemptionCase):
+
+    def test_an_elastic_server_gives_what_is_needed_and_has_it_back(self):
+        self.start('one', (cloud.CAP,))
+        soft = self.boot(self.elastic_of(60, 20))
+        hard = self.ask(self.flavor_of(50, 'B'))
+        self.placed(hard)
+        assert self.percent_of(soft) == 45
+        self.assert_settled(soft, hard)
+        assert '45% of a CPU for each vCPU instead of 60%' in self.told(soft)[0]
+        assert hard['id'] not in self.told(soft)[0]
+        self.sweep()
+        assert self.percent_of(soft) == 45, 'it was given back what is not there'
+        self.deleted(hard)
+        self.given_back(soft)
+        assert self.percent_of(soft) == 60
+        assert self.hints_of(soft) == {}
+        assert self.instance_of(soft).task_state is None
+        assert 'all of its reservation again' in self.told(soft)[-1] or \
+            'all of its reservation again' in self.told(soft)[0]
+        self.assert_settled(soft)
+
+    def test_who_gives_nothing(self):
+        self.start('one', (cloud.CAP,))
+        servers = [self.boot(flavor) for flavor in (
+            self.elastic_of(30, 10, 'B'), self.elastic_of(30, 10, None), self.flavor_of(30, 'A'))]
+        hard = self.ask(self.flavor_of(20, 'B'))
+        for _ in range(2):
+            self.manager.queue._tried.clear()
+            self.sweep()
+        assert self.waiting() == [hard['id']]
+        assert [self.percent_of(each) for each in servers] == [30, 30, 30]
+        none = self.ask(self.flavor_of(20))
+        self.sweep()
+        assert self.waiting() == [hard['id'], none['id']]
+
+    def test_never_below_the_least(self):
+        self.start('one', (cloud.CAP,))
+        soft = self.boot(self.elastic_of(60, 50))
+        self.ask(self.flavor_of(50, 'C'))
+        self.sweep()
+        assert self.percent_of(soft) == 60
+
+    def test_without_the_option_nobody_gives(self):
+        self.flags(preempt='never', group='rt')
+        self.start('one', (cloud.CAP,))
+        soft = self.boot(self.elastic_of(60, 20))
+        self.ask(self.flavor_of(50, 'C'))
+        self.sweep()
+        assert self.percent_of(soft) == 60
+
+    def test_what_its_user_has_changed_since_stays(self):
+        self.start('one', (cloud.CAP,))
+        soft = self.boot(self.elastic_of(60, 20))
+        hard = self.ask(self.flavor_of(50, 'B'))
+        self.placed(hard)
+        hint_update.change(self.admin, soft['id'], reservation.Times(30_000), cloud.CAP)
+        self.deleted(hard)
+        for _ in range(2):
+            self.sweep()
+        assert self.percent_of(soft) == 30
+
+    def test_what_a_hint_asked_for_is_asked_for_again(self):
+        self.start('one', (cloud.CAP,))
+        soft = self.boot(self.elastic_of(60, 20), hints={'cpu.rt_runtime_us': '70000'})
+        hard = self.ask(self.flavor_of(50, 'B'))
+        self.placed(hard)
+        assert self.percent_of(soft) == 45
+        self.deleted(hard)
+        self.given_back(soft)
+        assert self.percent_of(soft) == 70
+        assert self.hints_of(soft) == {'cpu.rt_runtime_us': ['70000']}
+
+    def test_a_more_critical_one_that_waits_comes_first(self):
+        self.start('one', (cloud.CAP,))
+        soft = self.boot(self.elastic_of(60, 40))
+        hard = self.ask(self.flavor_of(50, 'C'))
+        self.placed(hard)
+        more = self.ask(self.flavor_of(50, 'B'))
+        self.deleted(hard)
+        self.placed(more)
+        assert self.percent_of(soft) == 45
+        self.assert_settled(soft, more)
+
+    def test_deleted_or_resized_meanwhile(self):
+        self.start('one')
+        soft, other = (self.boot(self.elastic_of(60, 20)) for _ in range(2))
+        hard = self.ask(self.make_flavor(60, cloud.PCPUS, **{'hw:cpu.rt_criticality': 'C'}))
+        self.placed(hard)
+        assert (self.percent_of(soft), self.percent_of(other)) == (35, 35)
+        self.deleted(soft)
+        self.deleted(hard)
+        self.given_back(other)
+        self.assert_settled(other)
+
+
+class TestFaults(PreemptionCase):
+
+    def setUp(self):
+        super().setUp()
+        self.start('one', (cloud.CAP,))
+        self.soft = self.boot(self.elastic_of(60, 20))
+        self.hard = self.ask(self.flavor_of(50, 'C'))
+
+    def ends_well(self):
+        """Assert that all goes on as if nothing had been."""
+        found = [each for each in test_waiting.waiting.everyone(self.admin)]
+        if found and found[0].mark.holder:
+            self.expire(self.hard, held_until_s=0.0)
+        self.manager.queue._tried.clear()
+        self.placed(self.hard)
+        self.eventually(lambda: (self.sweep(), self.assertIsNone(
+            self.instance_of(self.soft).task_state)))
+        assert self.percent_of(self.soft) == 45
+        self.assert_settled(self.soft, self.hard)
+        self.deleted(self.hard)
+        self.given_back(self.soft)
+        assert self.percent_of(self.soft) == 60
+        assert self.hints_of(self.soft) == {}
+        self.assert_settled(self.soft)
+
+    def dies(self, target, name, after=False):
+        """Kill the conductor before or after it calls this, in a sweep."""
+        real = getattr(target, name)
+
+        def killed_here(*args, **kwargs):
+            if after:
+                real(*args, **kwargs)
+            raise killed.Killed
+
+        with mock.patch.object(target, name, killed_here), contextlib.suppress(killed.Killed):
+            self.sweep()
+
+    def test_killed_before_anybody_is_shrunk(self):
+        self.dies(hint_update, '_call')
+        self.ends_well()
+
+    def test_killed_before_the_hint_is_stored(self):
+        self.dies(hint_update, '_call', after=True)
+        assert self.instance_of(self.soft).system_metadata[holdings.HINT_DUE] == 'yes'
+        self.ends_well()
+
+    def test_killed_after_somebody_was_shrunk(self):
+        self.dies(preemption, '_shrink', after=True)
+        self.ends_well()
+
+    def test_killed_while_it_is_given_back(self):
+        self.placed(self.hard)
+        self.deleted(self.hard)
+        self.room_is_45()
+        self.dies(hint_update, '_call', after=True)
+        self.given_back(self.soft)
+        assert self.percent_of(self.soft) == 60
+        assert self.hints_of(self.soft) == {}
+        assert self.instance_of(self.soft).task_state is None
+        self.assert_settled(self.soft)
+
+    def room_is_45(self):
+        self.eventually(lambda: self.assertEqual('45%', self.used_on(self.computes['one'])[0]))
+
+    def test_the_host_refuses(self):
+        with mock.patch.object(reservation_change.ReservationChange, '_begin',
+                               side_effect=exception.ResizeError(reason='it is so')):
+            self.sweep()
+        assert self.percent_of(self.soft) == 60
+        assert self.waiting() == [self.hard['id']]
+        self.ends_well()
+
+    def test_changed_by_its_user_just_before(self):
+        real = hint_update._call
+
+        def late(cell, instance, wanted, mark=None):
+            if mark is not None:
+                real(cell, instance, wanted.with_times(reservation.Times(55_000)))
+                hint_update._finish(objects.RequestSpec.get_by_instance_uuid(
+                    self.admin, instance.uuid), holdings.fetch(cell, instance.uuid))
+            real(cell, instance, wanted, mark)
+
+        with mock.patch.object(hint_update, '_call', late):
+            self.sweep()
+        assert self.percent_of(self.soft) == 55
+        assert self.waiting() == [self.hard['id']]
