@@ -158,7 +158,7 @@ class TestFaults(PreemptionCase):
 
     def ends_well(self):
         """Assert that all goes on as if nothing had been."""
-        found = [each for each in test_waiting.waiting.everyone(self.admin)]
+        found = test_waiting.waiting.everyone(self.admin)
         if found and found[0].mark.holder:
             self.expire(self.hard, held_until_s=0.0)
         self.manager.queue._tried.clear()
