@@ -89,6 +89,14 @@ class Hold:
         """
         self._change(step=waiting.Step.WAITS, holder='', held_until_s=0.0, reason=reason)
 
+    def let_go(self) -> None:
+        """Leave it to the next attempt to find out how far this one has come.
+
+        :raises LostError: if another attempt has it
+        :raises GoneError: if it was deleted
+        """
+        self._change(holder='', held_until_s=0.0)
+
     def end(self) -> None:
         """Delete the request to build it, as it is built, or has its fault.
 

@@ -8,12 +8,15 @@ was killed is in the database, and another one goes on with it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+import contextlib
 import time
 
 from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.compute import vm_states
+import nova.conf
 from oslo_log import log as logging
 
 from nova_rt import criticality
@@ -25,22 +28,29 @@ from nova_rt.conductor import tasks
 from nova_rt.instance import waiting
 
 LOG = logging.getLogger(__name__)
+CONF = nova.conf.CONF
 
 # How long a server is not tried again while the hosts that seem to have room report the same.
 _PATIENCE_S = 60.0
+
+# How often it is asked who is shrunk.
+_ASKS_S = 30.0
 
 _KILLED = ('A nova-rt-conductor was killed while it built this server, which had waited for '
            'room: delete the server and create it again')
 
 
 class Queue:
-    """Looks after those who wait.
+    """Looks after those who wait, and those who were shrunk for them.
 
     :param conductor: places them
+    :ivar asks_s: how often it is asked who is shrunk, in seconds
     """
 
     def __init__(self, conductor: tasks.RTComputeTaskManager) -> None:
         self._tasks = conductor
+        self.asks_s = _ASKS_S
+        self._next_s = 0.0
         # By server: what the hosts with room reported when it was tried last, and when.
         self._tried: dict[str, tuple[str, float]] = {}
 
@@ -49,8 +59,11 @@ class Queue:
 
         :param context: of an administrator
         """
+        if not CONF.api_database.connection:
+            # A conductor for the compute hosts of one cell has nothing to do with new servers.
+            return
         everyone = waiting.everyone(context)
-        shrunk = preemption.shrunk(context)
+        shrunk = self._shrunk(context)
         self._tried = {each.server: self._tried[each.server]
                        for each in everyone if each.server in self._tried}
         if not everyone and not shrunk:
@@ -67,6 +80,15 @@ class Queue:
                     # Another conductor is at it; those behind it are not to overtake.
                     return
                 self._try(context, each, look)
+
+    def _shrunk(self, context: nova_context.RequestContext,
+                ) -> list[tuple[criticality.Criticality, str, str | None]]:
+        """Return who is shrunk, now and then: no index helps a database to tell."""
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return []
+        self._next_s = now_s + self.asks_s
+        return preemption.shrunk(context)
 
     def _try(self, context: nova_context.RequestContext, each: waiting.Waiting,
              look: room.Look) -> None:
@@ -85,13 +107,12 @@ class Queue:
 
         Not on hosts for which a more critical one waits: it would be taken again.
         """
-        before = [_spec_of(each) for each in waiting.everyone(context)
+        before = [each for each in waiting.everyone(context)
                   if each.criticality > level] if shrunk else []
         for server, host in shrunk:
-            if any(look.may_take(host, spec) for spec in before):
-                continue
             try:
-                preemption.give_back(context, server)
+                if not any(look.may_take(host, _spec_of(each)) for each in before):
+                    preemption.give_back(context, server)
             except Exception:
                 LOG.exception('Server %s was not given back what it had.', server)
 
@@ -115,7 +136,7 @@ class Queue:
         if hold is None:
             return
         request = waiting.request_of(each)
-        with hold.renewed():
+        with _at(hold):
             if left_behind and self._settled(context, hold, request):
                 return
             if over:
@@ -130,7 +151,7 @@ class Queue:
         if each is None or hold is None:
             return
         request = waiting.request_of(each)
-        with hold.renewed():
+        with _at(hold):
             if preemption.make_room(context, _spec_of(each)):
                 self._tasks.try_again(hold, request)
             else:
@@ -179,6 +200,20 @@ class Queue:
         mapping.cell_mapping = cell
         mapping.save()
         hold.end()
+
+
+@contextlib.contextmanager
+def _at(hold: holds.Hold) -> Iterator[None]:
+    """Work on a server; whatever fails before it leaves does not hold up those behind it."""
+    with hold.renewed():
+        try:
+            yield
+        except (holds.LostError, holds.GoneError):
+            raise
+        except Exception:
+            if hold.step is waiting.Step.TRIED:
+                hold.let_go()
+            raise
 
 
 def _spec_of(each: waiting.Waiting) -> objects.RequestSpec:

@@ -143,11 +143,13 @@ class RTComputeTaskManager(manager.ComputeTaskManager):
             return (isinstance(exc, exception.NoValidHost)
                     and room.is_all_that_lacks(context.elevated(), spec)
                     and _begin(context, attempt.request, spec, _reason(exc)))
-        if (not isinstance(exc, exception.NoValidHost)
-                or room.is_all_that_lacks(context.elevated(), spec)):
-            # A scheduler that does not answer is no reason against it.
-            hold.put_back(_reason(exc) if isinstance(exc, exception.NoValidHost)
-                          else hold.before.mark.reason)
+        if not isinstance(exc, exception.NoValidHost):
+            # A scheduler that does not answer is no reason against it, and may have allocated.
+            LOG.warning('Server %s, which waits for room, was not placed: %s', hold.server, exc)
+            hold.let_go()
+            return True
+        if room.is_all_that_lacks(context.elevated(), spec):
+            hold.put_back(_reason(exc))
             return True
         hold.go_on(waiting.Step.LEAVES)
         return False

@@ -172,9 +172,10 @@ class AnyOrderOfWaiting(test_waiting.WaitingCase):
                 assert preempted.mark_of(instance) is not None, 'nobody knows what it had'
                 assert number < 3 or number == 5, 'it gives nothing'
         for compute in self.computes.values():
-            ledger = compute.manager.rt.shares
-            assert min(ledger.left) >= 0
-            assert self.applied_on(compute)[0] <= '95%'
+            assert min(compute.manager.rt.shares.left) >= 0
+            # One that is being deleted takes its part from there in two steps.
+            self.eventually(lambda compute=compute: self.assertLessEqual(
+                int(self.applied_on(compute)[0].rstrip('%')), 95))
 
     def ends(self):
         """Let all end well: those who wait go, then everybody has what they want."""

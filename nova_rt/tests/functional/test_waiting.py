@@ -10,6 +10,7 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 from oslo_config import cfg
+import oslo_messaging
 import pytest
 
 from nova_rt import criticality
@@ -30,6 +31,7 @@ class WaitingCase(cloud.CloudTestCase):
         self.flags(wait_for_room=600, group='rt')
         self.flags(driver='nova.quota.NoopQuotaDriver', group='quota')
         self.admin = nova_context.get_admin_context()
+        self.manager.queue.asks_s = 0.0
 
     def start_service(self, name, *args, **kwargs):
         service = super().start_service(name, *args, **kwargs)
@@ -61,6 +63,14 @@ class WaitingCase(cloud.CloudTestCase):
             self.assertNotIn(server['id'], self.waiting())
         self.eventually(leaves)
         return self.becomes(server)
+
+    def late(self, flavor):
+        """Ask for a server that waits although there is room by now."""
+        with mock.patch.object(
+                tasks.manager.ComputeTaskManager, '_schedule_instances',
+                side_effect=exception.NoValidHost(reason='No room.')), mock.patch.object(
+                tasks.room, 'is_all_that_lacks', return_value=True):
+            return self.ask(flavor)
 
     def room_is_told(self):
         self.eventually(lambda: self.assertEqual('0%', self.used_on(self.computes['one'])[0]))
@@ -258,8 +268,32 @@ class TestFaults(WaitingCase):
                                side_effect=exception.NovaException):
             self.sweep()
         assert self.waiting() == [self.second['id']]
-        self.manager.queue._tried.clear()
         self.placed(self.second)
+        self.assert_settled(self.second)
+
+    def test_the_scheduler_has_placed_it_and_its_answer_is_lost(self):
+        real = tasks.manager.ComputeTaskManager._schedule_instances
+
+        def lost(*args, **kwargs):
+            real(*args, **kwargs)
+            raise oslo_messaging.MessagingTimeout
+
+        with mock.patch.object(
+                tasks.manager.ComputeTaskManager, '_schedule_instances', lost):
+            self.sweep()
+        assert self.allocated_on('one') > 0
+        self.placed(self.second)
+        self.assert_settled(self.second)
+
+    def test_one_that_cannot_be_read_does_not_hold_up_the_others(self):
+        # The room is told of, and goes to whoever is first.
+        real = waiting.request_of
+        third = self.late(self.flavor_of(60))
+        found = waiting.find(self.admin, self.second['id'])
+        with mock.patch.object(waiting, 'request_of', side_effect=lambda each: (
+                '' if each.server == found.server else real(each))):
+            self.placed(third)
+        assert self.waiting() == [found.server]
 
     def test_room_that_another_has_taken_meanwhile(self):
         third = {}
