@@ -148,10 +148,12 @@ def _check_note(instance: objects.Instance, note: str | None) -> None:
         return
     has = flavors.reservation_of(instance.flavor)
     try:
-        was_us = preempted.from_text(note).was_us
+        mark = preempted.from_text(note)
     except ValueError:
         raise exception.ResizeError(reason='what is to be noted cannot be read') from None
-    if instance.locked or has is None or has.runtime_us != was_us:
+    # Who has locked it does not mind having more.
+    locked = instance.locked and not mark.returned
+    if locked or has is None or has.runtime_us != mark.was_us:
         raise exception.ResizeError(
             reason='it was locked or given another reservation meanwhile')
 

@@ -38,6 +38,8 @@ LOG = logging.getLogger(__name__)
 CONF = cfg.CONF
 
 _ACTION = 'rt_preempt'
+# In which a reservation can be changed in place.
+_CHANGED_IN = (vm_states.ACTIVE, vm_states.STOPPED)
 _REFUSED = (compute_call.RefusedError, reservation.InvalidReservationError, exception.NotFound)
 
 
@@ -121,7 +123,7 @@ def _is_at_rest(each: residents.Resident) -> bool:
     instance = each.instance
     return (len(each.holdings) == 1 and each.migration is None and not each.returns
             and instance.task_state is None and not instance.locked
-            and instance.vm_state in (vm_states.ACTIVE, vm_states.STOPPED)
+            and instance.vm_state in _CHANGED_IN
             and holdings.HINT_DUE not in instance.system_metadata)
 
 
@@ -141,15 +143,16 @@ def _shrink(context: nova_context.RequestContext, server: str, runtime_us: int) 
     return True
 
 
-def give_back(context: nova_context.RequestContext, server: str) -> bool:
-    """Give a shrunk server what it had if there is room, or finish what was begun.
+def give_back(context: nova_context.RequestContext, server: str, allowed: bool) -> bool:
+    """Finish what was begun with a shrunk server, then give it what it had if there is room.
 
     :param context: of an administrator
+    :param allowed: whether it may have it
     :returns: whether it is shrunk no longer
     """
     try:
-        has = hint_update.give_back(context, server, lambda instance, wanted: _has_room(
-            context, instance, wanted))
+        has = hint_update.give_back(context, server, lambda instance, wanted: (
+            allowed and _has_room(context, instance, wanted)))
     except _REFUSED as exc:
         LOG.info('Server %s stays shrunk: %s', server, exc)
         return False
@@ -163,7 +166,9 @@ def give_back(context: nova_context.RequestContext, server: str) -> bool:
 def _has_room(context: nova_context.RequestContext, instance: objects.Instance,
               wanted: reservation.Reservation) -> bool:
     """Return whether a server's host has room for more of it; its claim decides."""
-    host, held = hosts.one(context, str(instance.host))
+    if not instance.host or instance.vm_state not in _CHANGED_IN:
+        return False
+    host, held = hosts.one(context, instance.host)
     holding = holdings.holding_of(instance)
     if host.reported is None or holding is None:
         return False

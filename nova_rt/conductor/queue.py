@@ -111,8 +111,8 @@ class Queue:
                   if each.criticality > level] if shrunk else []
         for server, host in shrunk:
             try:
-                if not any(look.may_take(host, _spec_of(each)) for each in before):
-                    preemption.give_back(context, server)
+                preemption.give_back(context, server, not any(
+                    look.may_take(host, _spec_of(each)) for each in before))
             except Exception:
                 LOG.exception('Server %s was not given back what it had.', server)
 

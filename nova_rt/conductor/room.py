@@ -17,21 +17,28 @@ from nova_rt.filters import host_view
 from nova_rt.instance import request_specs
 from nova_rt.view import nodes
 
+# How refusals for lack of bandwidth begin, in filter and request filter.
+_OURS = ('No room on ', 'The bandwidth that ')
 
-def is_all_that_lacks(context: nova_context.RequestContext, spec: objects.RequestSpec) -> bool:
+
+def is_all_that_lacks(context: nova_context.RequestContext, spec: objects.RequestSpec,
+                      reason: str = '') -> bool:
     """Return whether some host takes a refused server once others leave enough bandwidth.
 
     Nothing else may keep the server from that host, neither filters nor what Placement has
-    left: waiting does not mend that.
+    left: waiting does not mend that. If the reason is bandwidth, there may be room by now.
 
     :param context: of an administrator
+    :param reason: why it was refused, a sentence
     """
     try:
         question = collect.of_request(context, spec)
     except reservation.InvalidReservationError:
         return False
     hosts = named(spec)
+    by_now = reason.startswith(_OURS)
     return any(shortfalls.only_room(host, question.request)
+               or (by_now and not shortfalls.of_host(host, question.request))
                for host in question.hosts(context) if not hosts or host.name in hosts)
 
 

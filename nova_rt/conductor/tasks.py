@@ -140,16 +140,16 @@ class RTComputeTaskManager(manager.ComputeTaskManager):
             raise exc
         hold = attempt.hold
         if hold is None:
-            return (isinstance(exc, exception.NoValidHost)
-                    and room.is_all_that_lacks(context.elevated(), spec)
-                    and _begin(context, attempt.request, spec, _reason(exc)))
+            return isinstance(exc, exception.NoValidHost) and _begins(
+                context, attempt.request, spec, _reason(exc))
         if not isinstance(exc, exception.NoValidHost):
             # A scheduler that does not answer is no reason against it, and may have allocated.
             LOG.warning('Server %s, which waits for room, was not placed: %s', hold.server, exc)
             hold.let_go()
             return True
-        if room.is_all_that_lacks(context.elevated(), spec):
-            hold.put_back(_reason(exc))
+        reason = _reason(exc)
+        if room.is_all_that_lacks(context.elevated(), spec, reason):
+            hold.put_back(reason)
             return True
         hold.go_on(waiting.Step.LEAVES)
         return False
@@ -210,6 +210,17 @@ def _may_wait(specs: list[objects.RequestSpec]) -> bool:
     try:
         return request_specs.reservation_of(specs[0]) is not None
     except reservation.InvalidReservationError:
+        return False
+
+
+def _begins(context: nova_context.RequestContext, request: str, spec: objects.RequestSpec,
+            reason: str) -> bool:
+    """Return whether a server begins to wait; if that cannot be told, it fails as it would."""
+    try:
+        return room.is_all_that_lacks(context.elevated(), spec, reason) and _begin(
+            context, request, spec, reason)
+    except Exception:
+        LOG.exception('Server %s does not wait for room.', spec.instance_uuid)
         return False
 
 

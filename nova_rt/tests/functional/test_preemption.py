@@ -194,6 +194,29 @@ class TestFaults(PreemptionCase):
         assert self.instance_of(self.soft).system_metadata[holdings.HINT_DUE] == 'yes'
         self.ends_well()
 
+    def test_a_change_is_finished_though_another_waits(self):
+        self.dies(hint_update, '_call', after=True)
+        self.expire(self.hard, held_until_s=0.0)
+        with mock.patch.object(test_waiting.tasks.manager.ComputeTaskManager,
+                               '_schedule_instances',
+                               side_effect=exception.NoValidHost(reason='No room on one: x.')):
+            self.eventually(lambda: (self.sweep(), self.assertIsNone(
+                self.instance_of(self.soft).task_state)))
+        assert self.percent_of(self.soft) == 45, 'it was given back too early'
+        self.ends_well()
+
+    def test_one_that_is_locked_is_left_alone_but_given_back(self):
+        self.api.post_server_action(self.soft['id'], {'lock': None})
+        self.sweep()
+        assert self.percent_of(self.soft) == 60
+        self.api.post_server_action(self.soft['id'], {'unlock': None})
+        self.manager.queue._tried.clear()
+        self.placed(self.hard)
+        self.api.post_server_action(self.soft['id'], {'lock': None})
+        self.deleted(self.hard)
+        self.given_back(self.soft)
+        assert self.percent_of(self.soft) == 60
+
     def test_killed_after_somebody_was_shrunk(self):
         self.dies(preemption, '_shrink', after=True)
         self.ends_well()

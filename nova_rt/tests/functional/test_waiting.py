@@ -137,6 +137,13 @@ class TestQueue(WaitingCase):
         self.becomes(server, 'ERROR')
         assert self.waiting() == []
 
+    def test_if_it_cannot_be_told_whether_waiting_helps_it_fails_at_once(self):
+        self.start('one', (cloud.CAP,))
+        self.boot(self.flavor_of(60))
+        with mock.patch.object(tasks.room, 'is_all_that_lacks', side_effect=ValueError):
+            self.boot(self.flavor_of(60), state='ERROR')
+        assert self.waiting() == []
+
     def test_after_its_time_it_has_the_fault_of_today(self):
         self.start('one', (cloud.CAP,))
         self.boot(self.flavor_of(60))
