@@ -19,6 +19,7 @@ from nova_rt.instance import hint_update
 from nova_rt.instance import holdings
 from nova_rt.instance import preempted
 from nova_rt.testing import cloud
+from nova_rt.testing import full
 from nova_rt.tests.functional import killed
 from nova_rt.tests.functional import test_waiting
 
@@ -88,6 +89,7 @@ class TestPreemption(PreemptionCase):
         self.sweep()
         assert self.waiting() == [hard['id'], none['id']]
 
+    @full.only
     def test_never_below_the_least(self):
         self.start('one', (cloud.CAP,))
         soft = self.boot(self.elastic_of(60, 50))
@@ -95,6 +97,7 @@ class TestPreemption(PreemptionCase):
         self.sweep()
         assert self.percent_of(soft) == 60
 
+    @full.only
     def test_without_the_option_nobody_gives(self):
         self.flags(preempt='never', group='rt')
         self.start('one', (cloud.CAP,))
@@ -103,6 +106,7 @@ class TestPreemption(PreemptionCase):
         self.sweep()
         assert self.percent_of(soft) == 60
 
+    @full.only
     def test_what_its_user_has_changed_since_stays(self):
         self.start('one', (cloud.CAP,))
         soft = self.boot(self.elastic_of(60, 20))
@@ -114,6 +118,7 @@ class TestPreemption(PreemptionCase):
             self.sweep()
         assert self.percent_of(soft) == 30
 
+    @full.only
     def test_what_a_hint_asked_for_is_asked_for_again(self):
         self.start('one', (cloud.CAP,))
         soft = self.boot(self.elastic_of(60, 20), hints={'cpu.rt_runtime_us': '70000'})
@@ -125,6 +130,7 @@ class TestPreemption(PreemptionCase):
         assert self.percent_of(soft) == 70
         assert self.hints_of(soft) == {'cpu.rt_runtime_us': ['70000']}
 
+    @full.only
     def test_a_more_critical_one_that_waits_comes_first(self):
         self.start('one', (cloud.CAP,))
         soft = self.boot(self.elastic_of(60, 40))
@@ -136,6 +142,7 @@ class TestPreemption(PreemptionCase):
         assert self.percent_of(soft) == 45
         self.assert_settled(soft, more)
 
+    @full.only
     def test_deleted_or_resized_meanwhile(self):
         self.start('one')
         soft, other = (self.boot(self.elastic_of(60, 20)) for _ in range(2))
@@ -185,10 +192,12 @@ class TestFaults(PreemptionCase):
         with mock.patch.object(target, name, killed_here), contextlib.suppress(killed.Killed):
             self.sweep()
 
+    @full.only
     def test_killed_before_anybody_is_shrunk(self):
         self.dies(hint_update, '_call')
         self.ends_well()
 
+    @full.only
     def test_killed_before_the_hint_is_stored(self):
         self.dies(hint_update, '_call', after=True)
         assert self.instance_of(self.soft).system_metadata[holdings.HINT_DUE] == 'yes'
@@ -205,6 +214,7 @@ class TestFaults(PreemptionCase):
         assert self.percent_of(self.soft) == 45, 'it was given back too early'
         self.ends_well()
 
+    @full.only
     def test_one_that_is_locked_is_left_alone_but_given_back(self):
         self.api.post_server_action(self.soft['id'], {'lock': None})
         self.sweep()
@@ -217,10 +227,12 @@ class TestFaults(PreemptionCase):
         self.given_back(self.soft)
         assert self.percent_of(self.soft) == 60
 
+    @full.only
     def test_killed_after_somebody_was_shrunk(self):
         self.dies(preemption, '_shrink', after=True)
         self.ends_well()
 
+    @full.only
     def test_killed_while_it_is_given_back(self):
         self.placed(self.hard)
         self.deleted(self.hard)
@@ -235,6 +247,7 @@ class TestFaults(PreemptionCase):
     def room_is_45(self):
         self.eventually(lambda: self.assertEqual('45%', self.used_on(self.computes['one'])[0]))
 
+    @full.only
     def test_the_host_refuses(self):
         with mock.patch.object(reservation_change.ReservationChange, '_begin',
                                side_effect=exception.ResizeError(reason='it is so')):
@@ -243,6 +256,7 @@ class TestFaults(PreemptionCase):
         assert self.waiting() == [self.hard['id']]
         self.ends_well()
 
+    @full.only
     def test_changed_by_its_user_just_before(self):
         real = hint_update._call
 

@@ -19,6 +19,7 @@ from nova_rt.conductor import manager
 from nova_rt.conductor import tasks
 from nova_rt.instance import waiting
 from nova_rt.testing import cloud
+from nova_rt.testing import full
 from nova_rt.tests.functional import killed
 
 CONF = cfg.CONF
@@ -107,6 +108,7 @@ class TestQueue(WaitingCase):
         with pytest.raises(exception.BuildRequestNotFound):
             objects.BuildRequest.get_by_instance_uuid(self.admin, second['id'])
 
+    @full.only
     def test_the_most_critical_is_first_then_the_oldest(self):
         self.start('one', (cloud.CAP,))
         first = self.boot(self.flavor_of(60))
@@ -119,6 +121,7 @@ class TestQueue(WaitingCase):
             first = self.placed(servers[name])
         self.assert_settled(first)
 
+    @full.only
     def test_without_the_option_it_is_told_at_once(self):
         self.flags(wait_for_room=0, group='rt')
         self.start('one', (cloud.CAP,))
@@ -130,6 +133,7 @@ class TestQueue(WaitingCase):
         self.boot(self.make_flavor(10, 1, memory_mb=10_000_000), state='ERROR')
         assert self.waiting() == []
 
+    @full.only
     def test_several_at_once_do_not_wait(self):
         self.start('one', (cloud.CAP,))
         body = self._build_server(flavor_id=self.flavor_of(60), networks='none')
@@ -137,6 +141,7 @@ class TestQueue(WaitingCase):
         self.becomes(server, 'ERROR')
         assert self.waiting() == []
 
+    @full.only
     def test_if_it_cannot_be_told_whether_waiting_helps_it_fails_at_once(self):
         self.start('one', (cloud.CAP,))
         self.boot(self.flavor_of(60))
@@ -154,6 +159,7 @@ class TestQueue(WaitingCase):
         assert fault.startswith('No valid host was found. No room on one: '), fault
         assert self.waiting() == []
 
+    @full.only
     def test_it_is_deleted_at_once(self):
         self.start('one', (cloud.CAP,))
         first = self.boot(self.flavor_of(60))
@@ -164,6 +170,7 @@ class TestQueue(WaitingCase):
         self.sweep()
         self.assert_settled()
 
+    @full.only
     def test_it_may_be_renamed_meanwhile(self):
         self.start('one', (cloud.CAP,))
         first = self.boot(self.flavor_of(60))
@@ -200,6 +207,7 @@ class TestFaults(WaitingCase):
         self.expire(self.second, held_until_s=time.time())
         self.sweep()
 
+    @full.only
     def test_killed_before_it_asks_the_scheduler(self):
         self.kill(tasks.manager.ComputeTaskManager, '_schedule_instances')
         self.becomes(self.second)
@@ -210,6 +218,7 @@ class TestFaults(WaitingCase):
         self.becomes(self.second)
         self.assert_settled(self.second)
 
+    @full.only
     def test_killed_before_the_server_is_in_a_cell(self):
         self.kill(holds.Hold, 'go_on', after=True)
         self.becomes(self.second)
@@ -223,18 +232,21 @@ class TestFaults(WaitingCase):
         self.deleted(self.second)
         self.assert_settled()
 
+    @full.only
     def test_killed_before_it_leaves_the_queue(self):
         self.kill(holds.Hold, 'end')
         self.becomes(self.second, 'ERROR')
         self.deleted(self.second)
         self.assert_settled()
 
+    @full.only
     def test_killed_while_it_is_given_up(self):
         self.expire(self.second, until_s=time.time())
         self.kill(tasks.manager.ComputeTaskManager, '_create_instance_action_for_cell0')
         assert 'No room on one' in self.becomes(self.second, 'ERROR')['fault']['message']
         assert self.waiting() == []
 
+    @full.only
     def test_two_conductors_never_place_it_twice(self):
         other = manager.RTConductorManager(host='other')
         real = tasks.manager.ComputeTaskManager._schedule_instances
@@ -270,6 +282,7 @@ class TestFaults(WaitingCase):
         self.becomes(self.second)
         self.assert_settled(self.second)
 
+    @full.only
     def test_the_scheduler_away_is_no_reason_to_give_it_up(self):
         with mock.patch.object(tasks.manager.ComputeTaskManager, '_schedule_instances',
                                side_effect=exception.NovaException):
@@ -278,6 +291,7 @@ class TestFaults(WaitingCase):
         self.placed(self.second)
         self.assert_settled(self.second)
 
+    @full.only
     def test_the_scheduler_has_placed_it_and_its_answer_is_lost(self):
         real = tasks.manager.ComputeTaskManager._schedule_instances
 
@@ -292,6 +306,7 @@ class TestFaults(WaitingCase):
         self.placed(self.second)
         self.assert_settled(self.second)
 
+    @full.only
     def test_one_that_cannot_be_read_does_not_hold_up_the_others(self):
         # The room is told of, and goes to whoever is first.
         real = waiting.request_of
@@ -302,6 +317,7 @@ class TestFaults(WaitingCase):
             self.placed(third)
         assert self.waiting() == [found.server]
 
+    @full.only
     def test_room_that_another_has_taken_meanwhile(self):
         third = {}
         real = tasks.manager.ComputeTaskManager._schedule_instances
@@ -320,6 +336,7 @@ class TestFaults(WaitingCase):
         self.placed(self.second)
         self.assert_settled(self.second)
 
+    @full.only
     def test_deleted_while_the_scheduler_is_asked(self):
         real = tasks.manager.ComputeTaskManager._schedule_instances
 
