@@ -230,13 +230,15 @@ by nova-scheduler.
 
 CONDUCTOR_OPTS = [
     cfg.Opt(
-        'wait_for_room', default=0.0, type=_Finite(min=0.0, max=604800.0),
+        'wait_for_room', default=0.0, type=_Finite(min=0.0, max=172800.0),
         help="""
 For how many seconds a new server that finds no host, because reservations of others have taken
-the room, waits for it instead of failing: at most a week, and 0 for not at all. The most
-critical is placed first, then the one that has waited longest. A server that was asked for
-together with others does not wait. Read by nova-rt-conductor, which has to run in place of
-every nova-conductor that handles requests of nova-api.
+the room, waits for it instead of failing; 0 for not at all. At most 3600, as the user's token
+is needed in the end, or with [service_user] send_service_user_token two days, 172800. Of those
+who wait, the most critical is placed first, then the one that has waited longest. A server that
+was asked for together with others, or with files in it, does not wait. Read by
+nova-rt-conductor, which has to run in place of every nova-conductor that handles requests of
+nova-api.
 """),
     cfg.StrOpt(
         'preempt', default='never', choices=['never', 'elastic'],

@@ -2,8 +2,8 @@
 """The hold on a waiting server of the one attempt that works on it.
 
 It is renewed while the attempt lives, however long Nova's scheduler takes. An attempt that
-was killed is taken for dead :data:`LEASE_S` after the last time; one that was only stopped
-for that long finds out before it changes anything.
+was killed is taken for dead some time after the last one (:data:`LEASE_S`); one that was only
+stopped for that long finds out before it changes anything.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from nova_rt.instance import waiting
 
 LOG = logging.getLogger(__name__)
 
-# More than the clocks of two conductors differ by, and many renewals.
-LEASE_S = 60.0
+# More than the clocks of two conductors differ by, and many renewals. One that is leaving may
+# be in a cell already, where Nova looks once more whether its request is there: for that
+# moment, who was only stopped must not be taken for dead.
+LEASE_S = {waiting.Step.WAITS: 60.0, waiting.Step.TRIED: 60.0, waiting.Step.LEAVES: 600.0}
 _RENEWED_S = 10.0
 
 
@@ -78,7 +80,7 @@ class Hold:
         :raises LostError: if another attempt has it
         :raises GoneError: if it was deleted
         """
-        self._change(step=step, held_until_s=time.time() + LEASE_S)
+        self._change(step=step, held_until_s=time.time() + LEASE_S[step])
 
     def put_back(self, reason: str) -> None:
         """Let it wait on.
@@ -105,25 +107,24 @@ class Hold:
         """
         with self._lock:
             if not waiting.end(self._context, self._now):
-                raise self._lost()
+                # This attempt has said itself which cell the server is in.
+                raise self._lost(in_a_cell=False)
 
     def _change(self, **changes: object) -> None:
         with self._lock:
             mark = dataclasses.replace(self._now.mark, **changes)  # type: ignore[arg-type]
             changed = waiting.change(self._context, self._now, mark)
             if changed is None:
-                raise self._lost()
+                raise self._lost(self._is_in_a_cell())
             self._now = changed
 
-    def _lost(self) -> LostError | GoneError:
-        if waiting.exists(self._context, self.server) or self._is_in_a_cell():
+    def _lost(self, in_a_cell: bool) -> LostError | GoneError:
+        if waiting.exists(self._context, self.server) or in_a_cell:
             return LostError(f'Another attempt has server {self.server}.')
         return GoneError(f'Server {self.server} was deleted.')
 
     def _is_in_a_cell(self) -> bool:
-        """Return whether the server is in a cell, where this attempt has not put it."""
-        if self.step is waiting.Step.LEAVES:
-            return False
+        """Return whether the server is in a cell, where another attempt has put it."""
         try:
             mapping = objects.InstanceMapping.get_by_instance_uuid(self._context, self.server)
         except exception.InstanceMappingNotFound:
@@ -135,7 +136,7 @@ class Hold:
             try:
                 if self._now.mark.holder:
                     with contextlib.suppress(LostError, GoneError):
-                        self._change(held_until_s=time.time() + LEASE_S)
+                        self._change(held_until_s=time.time() + LEASE_S[self.step])
             except Exception:
                 # The next time may come early enough.
                 LOG.exception('The hold on server %s was not renewed.', self.server)
@@ -149,5 +150,5 @@ def take(context: nova_context.RequestContext, found: waiting.Waiting) -> Hold |
     step = waiting.Step.TRIED if mark.step is waiting.Step.WAITS else mark.step
     taken = waiting.change(context, found, dataclasses.replace(
         mark, step=step, holder=uuidutils.generate_uuid(),
-        held_until_s=time.time() + LEASE_S))
+        held_until_s=time.time() + LEASE_S[step]))
     return None if taken is None else Hold(found, taken)

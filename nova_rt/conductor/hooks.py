@@ -27,6 +27,10 @@ EXPECTED = {
         'self context request_spec exc build_requests instances block_device_mapping tags',
     'nova.conductor.manager:ComputeTaskManager._delete_build_request':
         'self context build_request instance cell instance_bdms instance_tags',
+    'nova.conductor.manager:ComputeTaskManager._create_block_device_mapping':
+        'self cell flavor instance_uuid block_device_mapping',
+    'nova.conductor.manager:ComputeTaskManager._create_tags':
+        'self context instance_uuid tags',
     'nova.conductor.manager:ComputeTaskManager._set_vm_state_and_notify':
         'self context instance_uuid method updates ex request_spec',
     'nova.scheduler.client.report:SchedulerReportClient.delete_allocation_for_instance':

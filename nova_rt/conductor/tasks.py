@@ -21,12 +21,14 @@ from nova import objects
 from nova.compute import vm_states
 from nova.conductor import manager
 from oslo_config import cfg
+from oslo_limit import exception as limit_exceptions
 from oslo_log import log as logging
 
 from nova_rt import reservation
 from nova_rt.conductor import holds
 from nova_rt.conductor import requests
 from nova_rt.conductor import room
+from nova_rt.explain import quotas
 from nova_rt.instance import request_specs
 from nova_rt.instance import waiting
 
@@ -61,11 +63,11 @@ class RTComputeTaskManager(manager.ComputeTaskManager):
             tags: Any = None) -> None:
         """See base class."""
         attempt = _current.get()
-        if attempt is None and _may_wait(request_specs):
+        if attempt is None and _may_wait(request_specs, injected_files):
             # Now: scheduling leaves its traces in the request.
             attempt = _Attempt(requests.to_text(context, {
                 'request_specs': request_specs, 'image': image,
-                'admin_password': admin_password, 'injected_files': injected_files,
+                'admin_password': None, 'injected_files': injected_files,
                 'requested_networks': requested_networks,
                 'block_device_mapping': block_device_mapping, 'tags': tags}))
         with _trying(attempt):
@@ -83,24 +85,35 @@ class RTComputeTaskManager(manager.ComputeTaskManager):
             build_request = objects.BuildRequest.get_by_instance_uuid(context, hold.server)
         except exception.BuildRequestNotFound:
             return
-        with _trying(_Attempt(hold=hold)):
-            self.schedule_and_build_instances(context, [build_request], **arguments)
+        admin = nova_context.get_admin_context()
+        # Nova would add to what an attempt has left whose answer was lost, or that was killed.
+        self.report_client.delete_allocation_for_instance(admin, hold.server, force=True)
+        try:
+            with _trying(_Attempt(hold=hold)):
+                self.schedule_and_build_instances(context, [build_request], **arguments)
+        except (exception.TooManyInstances, limit_exceptions.ProjectOverLimit):
+            # Nova has given it this fault, and leaves it what others may wait for.
+            self.report_client.delete_allocation_for_instance(admin, hold.server, force=True)
+            raise
 
-    def give_up(self, hold: holds.Hold, request: str, reason: str) -> None:
+    def give_up(self, hold: holds.Hold, reason: str) -> None:
         """Give a server its fault, as Nova would have done at once.
+
+        What was sent with it is not asked for: it may be the reason.
 
         :raises LostError, GoneError: if it is not ours to bury
         """
-        context, arguments = requests.from_text(request)
+        context = nova_context.get_admin_context()
         try:
             build_request = objects.BuildRequest.get_by_instance_uuid(context, hold.server)
         except exception.BuildRequestNotFound:
             return
+        spec = objects.RequestSpec.get_by_instance_uuid(context, hold.server)
+        self.report_client.delete_allocation_for_instance(context, hold.server, force=True)
         hold.go_on(waiting.Step.LEAVES)
         super()._bury_in_cell0(
-            context, arguments['request_specs'][0], no_valid_host(reason),
-            build_requests=[build_request],
-            block_device_mapping=arguments['block_device_mapping'], tags=arguments['tags'])
+            context, spec, no_valid_host(reason), build_requests=[build_request],
+            block_device_mapping=build_request.block_device_mappings, tags=build_request.tags)
 
     def _schedule_instances(self, context: nova_context.RequestContext,
                             request_spec: objects.RequestSpec, instance_uuids: Any = None,
@@ -148,11 +161,9 @@ class RTComputeTaskManager(manager.ComputeTaskManager):
             hold.let_go()
             return True
         reason = _reason(exc)
-        if room.is_all_that_lacks(context.elevated(), spec, reason):
-            hold.put_back(reason)
-            return True
-        hold.go_on(waiting.Step.LEAVES)
-        return False
+        # Whatever it is: it may pass, and the server has its time.
+        hold.put_back(reason or hold.before.mark.reason)
+        return True
 
     def _delete_build_request(
             self, context: nova_context.RequestContext, build_request: objects.BuildRequest,
@@ -203,9 +214,10 @@ def _is_settled(instance: objects.Instance, cell: objects.CellMapping) -> bool:
         return bool(found.vm_state == vm_states.ERROR)
 
 
-def _may_wait(specs: list[objects.RequestSpec]) -> bool:
+def _may_wait(specs: list[objects.RequestSpec], injected_files: Any) -> bool:
     """Return whether new servers are to wait if they find no room: a single one."""
-    if CONF.rt.wait_for_room <= 0 or len(specs) != 1:
+    # What Nova itself never writes down is not written down here.
+    if CONF.rt.wait_for_room <= 0 or len(specs) != 1 or injected_files:
         return False
     try:
         return request_specs.reservation_of(specs[0]) is not None
@@ -226,7 +238,12 @@ def _begins(context: nova_context.RequestContext, request: str, spec: objects.Re
 
 def _begin(context: nova_context.RequestContext, request: str, spec: objects.RequestSpec,
            reason: str) -> bool:
-    asked = request_specs.criticality_of(spec, request_specs.reservation_of(spec))
+    wanted = request_specs.reservation_of(spec)
+    asked = request_specs.criticality_of(spec, wanted)
+    over = _over_quota(context, spec, wanted)
+    if over:
+        LOG.info('Server %s does not wait for room: %s', spec.instance_uuid, over)
+        return False
     now = time.time()
     begun = waiting.begin(context, spec.instance_uuid, waiting.Mark(
         now, now + CONF.rt.wait_for_room, reason, asked.name if asked else ''), request)
@@ -236,7 +253,24 @@ def _begin(context: nova_context.RequestContext, request: str, spec: objects.Req
     return begun
 
 
+def _over_quota(context: nova_context.RequestContext, spec: objects.RequestSpec,
+                wanted: reservation.Reservation | None) -> str:
+    """Return which quota a project would exceed with all of its servers that wait.
+
+    Nova's own drivers do not count them. They are counted as if all were of the same size.
+
+    :returns: a sentence; empty for none
+    """
+    count = 1 + sum(each.project == spec.project_id
+                    for each in waiting.everyone(context.elevated()))
+    # The share has counted this one as well, and the others.
+    return next((str(each) for each in quotas.of(context, spec.flavor, wanted)
+                 if each.resource != 'share' and each.servers < count), '')
+
+
 def _reason(exc: Exception) -> str:
     # Nova's sentence goes round it again when it is given up.
     said = str(getattr(exc, 'kwargs', {}).get('reason') or '') or str(exc)
-    return said.removeprefix('No valid host was found. ')
+    # A message adds the traceback of the service that it comes from.
+    first, *_ = said.splitlines() or ['']
+    return first.removeprefix('No valid host was found. ').strip()

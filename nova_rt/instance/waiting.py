@@ -166,9 +166,10 @@ def _mark(written: object) -> Mark:
     """
     if not isinstance(written, dict):
         raise TypeError(written)
-    # A later release may have written more.
-    named = {each.name: written[each.name] for each in dataclasses.fields(Mark)}
-    mark = Mark(**named | {'step': Step(named['step'])})
+    # A later release may have written more, an older one less.
+    named = {each.name: written[each.name] for each in dataclasses.fields(Mark)
+             if each.name in written}
+    mark = Mark(**named | {'step': Step(named.get('step', Step.WAITS.value))})
     if mark.criticality:
         criticality.Criticality[mark.criticality]
     return mark

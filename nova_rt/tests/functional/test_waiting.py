@@ -149,6 +149,60 @@ class TestQueue(WaitingCase):
             self.boot(self.flavor_of(60), state='ERROR')
         assert self.waiting() == []
 
+    def test_what_passes_is_no_reason_to_give_it_up(self):
+        self.start('one', (cloud.CAP,))
+        first = self.boot(self.flavor_of(60))
+        second = self.ask(self.flavor_of(60))
+        self.deleted(first)
+        self.room_is_told()
+        refuses = mock.patch.object(
+            tasks.manager.ComputeTaskManager, '_schedule_instances',
+            side_effect=exception.NoValidHost(reason=''))
+        with refuses:
+            self.sweep()
+        assert self.waiting() == [second['id']]
+        assert waiting.find(self.admin, second['id']).mark.reason.startswith('No room on one')
+        self.manager.queue._tried.clear()
+        self.placed(second)
+
+    def test_more_than_the_quota_do_not_wait(self):
+        self.flags(driver='nova.quota.DbQuotaDriver', instances=3, group='quota')
+        self.start('one', (cloud.CAP,))
+        self.boot(self.flavor_of(60))
+        for _ in range(2):
+            self.ask(self.flavor_of(60))
+        self.boot(self.flavor_of(60), state='ERROR')
+        assert len(self.waiting()) == 2
+
+    def test_over_the_quota_when_its_turn_comes_it_keeps_nothing(self):
+        self.flags(driver='nova.quota.DbQuotaDriver', instances=3, group='quota')
+        self.start('one', (cloud.CAP,))
+        first = self.boot(self.flavor_of(60))
+        second = self.ask(self.flavor_of(60))
+        self.deleted(first)
+        self.room_is_told()
+        self.flags(instances=0, group='quota')
+        self.sweep()
+        assert 'Quota exceeded' in self.becomes(second, 'ERROR')['fault']['message']
+        assert self.allocated_on('one') == 0
+
+    def test_neither_password_nor_files_are_written_down(self):
+        self.start('one', (cloud.CAP,))
+        self.boot(self.flavor_of(60))
+        body = self._build_server(flavor_id=self.flavor_of(60), networks='none')
+        server = self.api.post_server({'server': {**body, 'adminPass': 'not-for-others'}})
+        self.eventually(lambda: self.assertEqual([server['id']], self.waiting()))
+        assert 'not-for-others' not in waiting.find(self.admin, server['id']).row
+
+    def test_one_that_can_never_be_read_is_given_up_in_time(self):
+        self.start('one', (cloud.CAP,))
+        self.boot(self.flavor_of(60))
+        second = self.ask(self.flavor_of(60))
+        self.expire(second, until_s=time.time())
+        with mock.patch.object(waiting, 'request_of', return_value=''):
+            self.sweep()
+        self.becomes(second, 'ERROR')
+
     def test_after_its_time_it_has_the_fault_of_today(self):
         self.start('one', (cloud.CAP,))
         self.boot(self.flavor_of(60))
@@ -283,6 +337,25 @@ class TestFaults(WaitingCase):
         self.assert_settled(self.second)
 
     @full.only
+    def test_who_was_stopped_while_it_left_does_not_erase_the_server(self):
+        """Nova takes a request that is gone for a server that its user has deleted."""
+        other = manager.RTConductorManager(host='other')
+        real = objects.BuildRequest.get_new_instance
+
+        def stopped(request, context):
+            instance = real(request, context)
+            with mock.patch.object(objects.BuildRequest, 'get_new_instance', real):
+                for _ in range(3):
+                    # As long as it may be stopped there: a minute, and some more.
+                    with mock.patch.object(holds.time, 'time', return_value=time.time() + 300):
+                        other.place_those_who_wait(self.admin)
+            return instance
+
+        with mock.patch.object(objects.BuildRequest, 'get_new_instance', stopped):
+            self.sweep()
+        self.becomes(self.second)
+        self.assert_settled(self.second)
+
     def test_the_scheduler_away_is_no_reason_to_give_it_up(self):
         with mock.patch.object(tasks.manager.ComputeTaskManager, '_schedule_instances',
                                side_effect=exception.NovaException):

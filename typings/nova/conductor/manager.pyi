@@ -30,6 +30,11 @@ class ComputeTaskManager:
             self, context: nova_context.RequestContext, build_request: objects.BuildRequest,
             instance: objects.Instance, cell: Any, instance_bdms: Any,
             instance_tags: Any) -> bool: ...
+    def _create_block_device_mapping(
+            self, cell: objects.CellMapping, flavor: objects.Flavor, instance_uuid: str,
+            block_device_mapping: Any) -> Any: ...
+    def _create_tags(self, context: nova_context.RequestContext, instance_uuid: str,
+                     tags: Any) -> Any: ...
     def _set_vm_state_and_notify(
             self, context: nova_context.RequestContext, instance_uuid: str, method: str,
             updates: dict[str, Any], ex: Exception,

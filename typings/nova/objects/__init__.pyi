@@ -164,6 +164,8 @@ class InstanceList(_Object):
 
 class BuildRequest(_Object):
     instance_uuid: str
+    block_device_mappings: Any
+    tags: Any
     instance: Instance
     @classmethod
     def get_by_instance_uuid(cls, context: nova_context.RequestContext,
