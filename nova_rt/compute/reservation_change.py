@@ -153,7 +153,8 @@ def _check_note(instance: objects.Instance, note: str | None) -> None:
         raise exception.ResizeError(reason='what is to be noted cannot be read') from None
     # Who has locked it does not mind having more.
     locked = instance.locked and not mark.returned
-    if locked or has is None or has.runtime_us != mark.was_us:
+    if locked or has is None or (has.runtime_us, has.period_us) != (
+            mark.was_us, mark.period_us):
         raise exception.ResizeError(
             reason='it was locked or given another reservation meanwhile')
 

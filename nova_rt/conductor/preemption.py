@@ -7,7 +7,9 @@ the ledger, Nova and Placement. The ordinary scheduling decides afterwards.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Iterator
+import dataclasses
 
 from nova import context as nova_context
 from nova import exception
@@ -27,8 +29,10 @@ from nova_rt.conductor import room
 from nova_rt.conductor import victims
 from nova_rt.explain import collect
 from nova_rt.instance import compute_call
+from nova_rt.instance import flavors
 from nova_rt.instance import hint_update
 from nova_rt.instance import holdings
+from nova_rt.instance import in_place
 from nova_rt.instance import preempted
 from nova_rt.instance import request_specs
 from nova_rt.instance import residents
@@ -38,6 +42,8 @@ LOG = logging.getLogger(__name__)
 CONF = cfg.CONF
 
 _ACTION = 'rt_preempt'
+# How often it is tried without those that were not shrunk.
+_TRIES = 3
 # In which a reservation can be changed in place.
 _CHANGED_IN = (vm_states.ACTIVE, vm_states.STOPPED)
 _REFUSED = (compute_call.RefusedError, reservation.InvalidReservationError, exception.NotFound)
@@ -48,42 +54,61 @@ def is_wanted() -> bool:
     return str(CONF.rt.preempt) == 'elastic'
 
 
-def make_room(context: nova_context.RequestContext, spec: objects.RequestSpec) -> bool:
+def make_room(context: nova_context.RequestContext, spec: objects.RequestSpec,
+              still: Callable[[], None]) -> list[str] | None:
     """Shrink elastic servers of lower criticality on one host, so that another fits there.
+
+    If one is not shrunk, those that are have it back, and it is done without that one.
 
     :param context: of an administrator
     :param spec: of the server that is to fit
-    :returns: whether all that it takes was done
+    :param still: called before each step; raises if the server is not ours to place any more
+    :returns: those that are shrunk now; None if there is no way
     """
     wanted = request_specs.reservation_of(spec)
     asked = request_specs.criticality_of(spec, wanted)
-    if wanted is None or asked is None:
-        return False
-    choice = victims.cheapest(dict(_choices(context, spec, wanted, asked)))
-    if choice is None:
-        return False
-    host, runtimes = choice
-    LOG.info('Server %s waits for room: on %s, %s give up some.', spec.instance_uuid, host,
-             ', '.join(runtimes) or 'none need')
-    return all(_shrink(context, server, runtime_us)
-               for server, runtime_us in victims.in_order(runtimes))
+    if wanted is None or asked is None or (
+            'requested_resources' in spec and spec.requested_resources):
+        # Where ports and devices may go, only the scheduler knows.
+        return None
+    refused: set[str] = set()
+    for _ in range(_TRIES):
+        choices = dict(_choices(context, spec, wanted, asked, refused))
+        host = victims.cheapest(choices)
+        if host is None:
+            return None
+        shrunk: list[str] = []
+        for server, runtime_us in sorted(choices[host][1].items()):
+            still()
+            if not _shrink(context, server, runtime_us):
+                refused.add(server)
+                break
+            shrunk.append(server)
+        else:
+            LOG.info('Server %s waits for room: on %s, %s give up some.', spec.instance_uuid,
+                     host, ', '.join(shrunk) or 'none need to')
+            return shrunk
+        for server in shrunk:
+            give_back(context, server, allowed=True)
+    return None
 
 
 def _choices(context: nova_context.RequestContext, spec: objects.RequestSpec,
              wanted: reservation.Reservation, asked: criticality.Criticality,
-             ) -> Iterator[tuple[str, tuple[victims.Room, dict[str, int]]]]:
+             refused: set[str]) -> Iterator[tuple[str, tuple[victims.Room, dict[str, int]]]]:
     """Yield the hosts where room can be made and nothing else keeps the server away."""
     question = collect.of_request(context, spec)
     inhabited = {each.host.name: each for each in hosts.every(context)}
     named = room.named(spec)
     for host in question.hosts(context):
-        if host.name not in inhabited or host.reported is None or (
-                named and host.name not in named):
+        if host.name not in inhabited or host.reported is None or host.trouble or (
+                host.refusals) or (named and host.name not in named):
             continue
         there = inhabited[host.name].residents
         possible = victims.Room(
             _filled(host.reported, there), host.left.get(shares.RESOURCE_CLASS, 0),
-            dict(_elastic(there, asked)))
+            {server: holding for server, holding in _elastic(there, asked)
+             if server not in refused})
         runtimes = victims.choose(possible, wanted)
         if runtimes is not None and not shortfalls.of_host(
                 _after(host, possible, runtimes), question.request):
@@ -114,7 +139,10 @@ def _elastic(there: list[residents.Resident], asked: criticality.Criticality,
         holding, = each.holdings
         said, least_us = holding.terms.criticality, holding.terms.min_runtime_us
         if (said is not None and said < asked and least_us is not None
-                and least_us < holding.reservation.runtime_us):
+                and least_us < holding.reservation.runtime_us
+                and in_place.possible(each.instance, flavors.with_reservation(
+                    each.instance.flavor, dataclasses.replace(
+                        holding.reservation, runtime_us=least_us)))):
             yield each.instance.uuid, holding
 
 
@@ -170,11 +198,32 @@ def _has_room(context: nova_context.RequestContext, instance: objects.Instance,
         return False
     host, held = hosts.one(context, instance.host)
     holding = holdings.holding_of(instance)
-    if host.reported is None or holding is None:
+    if host.trouble or host.reported is None or holding is None:
         return False
     filled = hosts.filled(host.reported, held).remove(holding.reservation, holding.pcpus)
     return all(filled.left[pcpu] >= wanted.bandwidth for pcpu in holding.pcpus
                if pcpu < len(filled.left))
+
+
+def may_use(context: nova_context.RequestContext, host: str,
+            spec: objects.RequestSpec) -> bool:
+    """Return whether a server that waits would fit a host if all who may be shrunk there were.
+
+    :param context: of an administrator
+    """
+    wanted = request_specs.reservation_of(spec)
+    asked = request_specs.criticality_of(spec, wanted)
+    there, held = hosts.one(context, host)
+    if wanted is None or there.reported is None:
+        return False
+    filled = hosts.filled(there.reported, held)
+    gives = {each.server: each.holding for each in held
+             if is_wanted() and asked is not None and each.holding.terms.criticality is not None
+             and each.holding.terms.criticality < asked
+             and each.holding.terms.min_runtime_us is not None}
+    return victims.Room(filled, sum(filled.left), gives).fits(wanted, {
+        server: holding.terms.min_runtime_us or holding.reservation.runtime_us
+        for server, holding in gives.items()})
 
 
 def shrunk(context: nova_context.RequestContext,

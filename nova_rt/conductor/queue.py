@@ -20,6 +20,7 @@ import nova.conf
 from oslo_log import log as logging
 
 from nova_rt import criticality
+from nova_rt import errors
 from nova_rt.conductor import holds
 from nova_rt.conductor import preemption
 from nova_rt.conductor import requests
@@ -33,11 +34,16 @@ CONF = nova.conf.CONF
 # How long a server is not tried again while the hosts that seem to have room report the same.
 _PATIENCE_S = 60.0
 
-# How often it is asked who is shrunk.
-_ASKS_S = 30.0
+# How often it is asked who is shrunk; also if nobody is to wait, or to be shrunk, any more.
+_ASKS_S = 60.0
+_ASKS_OFF_S = 300.0
 
 _KILLED = ('A nova-rt-conductor was killed while it built this server, which had waited for '
            'room: delete the server and create it again')
+
+
+class UnknownPlaceError(errors.NovaRTError):
+    """It is not known whether a server is in a cell."""
 
 
 class Queue:
@@ -53,6 +59,8 @@ class Queue:
         self._next_s = 0.0
         # By server: what the hosts with room reported when it was tried last, and when.
         self._tried: dict[str, tuple[str, float]] = {}
+        # By server: how often room was made for it in vain, and until when it is not again.
+        self._vain: dict[str, tuple[int, float]] = {}
 
     def sweep(self, context: nova_context.RequestContext) -> None:
         """Try each that waits once, as far as there may be room for it.
@@ -62,10 +70,16 @@ class Queue:
         if not CONF.api_database.connection:
             # A conductor for the compute hosts of one cell has nothing to do with new servers.
             return
+        off = CONF.rt.wait_for_room <= 0 and not preemption.is_wanted()
+        if off and time.monotonic() < self._next_s:
+            # Who is left of when they were on is looked for now and then.
+            return
         everyone = waiting.everyone(context)
-        shrunk = self._shrunk(context)
+        shrunk = self._shrunk(context, _ASKS_OFF_S if off else self.asks_s)
         self._tried = {each.server: self._tried[each.server]
                        for each in everyone if each.server in self._tried}
+        self._vain = {each.server: self._vain[each.server]
+                      for each in everyone if each.server in self._vain}
         if not everyone and not shrunk:
             return
         look = room.Look(context)
@@ -77,17 +91,19 @@ class Queue:
                 if each.criticality is not level:
                     continue
                 if each.mark.held(time.time()):
-                    # Another conductor is at it; those behind it are not to overtake.
-                    return
+                    if each.mark.step is waiting.Step.TRIED:
+                        # Another conductor is at it; those behind it are not to overtake.
+                        return
+                    continue
                 self._try(context, each, look)
 
-    def _shrunk(self, context: nova_context.RequestContext,
+    def _shrunk(self, context: nova_context.RequestContext, asks_s: float,
                 ) -> list[tuple[criticality.Criticality, str, str | None]]:
         """Return who is shrunk, now and then: no index helps a database to tell."""
         now_s = time.monotonic()
         if now_s < self._next_s:
             return []
-        self._next_s = now_s + self.asks_s
+        self._next_s = now_s + asks_s
         return preemption.shrunk(context)
 
     def _try(self, context: nova_context.RequestContext, each: waiting.Waiting,
@@ -111,8 +127,9 @@ class Queue:
                   if each.criticality > level] if shrunk else []
         for server, host in shrunk:
             try:
-                preemption.give_back(context, server, not any(
-                    look.may_take(host, _spec_of(each)) for each in before))
+                preemption.give_back(context, server, host is None or not any(
+                    look.may_take(host, spec) and preemption.may_use(context, host, spec)
+                    for spec in map(_spec_of, before)))
             except Exception:
                 LOG.exception('Server %s was not given back what it had.', server)
 
@@ -120,7 +137,7 @@ class Queue:
                     look: room.Look) -> None:
         over = time.time() >= each.mark.until_s
         left_behind = each.mark.step is not waiting.Step.WAITS
-        fits = look.may_fit(_spec_of(each))
+        fits = '' if over else look.may_fit(_spec_of(each))
         preempts = preemption.is_wanted() and bool(each.mark.criticality)
         if over or left_behind or ((fits or preempts) and self._is_new(
                 each, f'{fits}\n{look.picture() if preempts else ""}')):
@@ -140,22 +157,34 @@ class Queue:
             if left_behind and self._settled(context, hold, request):
                 return
             if over:
-                self._tasks.give_up(hold, request, each.mark.reason)
+                self._tasks.give_up(hold, each.mark.reason)
             else:
                 self._tasks.try_again(hold, request)
 
     def _make_room(self, context: nova_context.RequestContext, server: str) -> None:
         """Place a server that still waits where others give up some."""
+        if time.monotonic() < self._vain.get(server, (0, 0.0))[1]:
+            return
         each = waiting.find(context, server)
         hold = None if each is None else holds.take(context, each)
         if each is None or hold is None:
             return
         request = waiting.request_of(each)
         with _at(hold):
-            if preemption.make_room(context, _spec_of(each)):
-                self._tasks.try_again(hold, request)
-            else:
+            shrunk = preemption.make_room(
+                context, _spec_of(each), lambda: hold.go_on(waiting.Step.TRIED))
+            if shrunk is None:
                 hold.put_back(each.mark.reason)
+                return
+            self._tasks.try_again(hold, request)
+        if waiting.find(context, server) is None:
+            self._vain.pop(server, None)
+            return
+        # What keeps it away is something else: nobody is to be shrunk for that again and again.
+        for each_shrunk in shrunk:
+            preemption.give_back(context, each_shrunk, allowed=True)
+        times, _ = self._vain.get(server, (0, 0.0))
+        self._vain[server] = times + 1, time.monotonic() + _PATIENCE_S * 2 ** times
 
     def _is_new(self, each: waiting.Waiting, seen: str) -> bool:
         """Return whether the hosts report something else than when it was tried just now."""
@@ -174,22 +203,30 @@ class Queue:
         build the server is still there. But a server that is in a cell already is not made
         anew: it gets a fault.
         """
-        for cell in objects.CellMappingList.get_all(context):
-            with nova_context.target_cell(context, cell) as there:
-                try:
-                    objects.Instance.get_by_uuid(there, hold.server)
-                except exception.InstanceNotFound:
-                    continue
-                self._fail(context, there, cell, hold, request)
+        cells = {cell.uuid: cell for cell in objects.CellMappingList.get_all(context)}
+        found = nova_context.scatter_gather_cells(
+            context, cells.values(), nova_context.CELL_TIMEOUT, _has, hold.server)
+        for uuid, answer in found.items():
+            if answer is True:
+                with nova_context.target_cell(context, cells[uuid]) as there:
+                    self._fail(context, there, cells[uuid], hold, request)
                 return True
-        self._tasks.report_client.delete_allocation_for_instance(
-            context, hold.server, force=True)
+        if not all(answer is False for answer in found.values()):
+            raise UnknownPlaceError('Not all cells say whether they have the server.')
+        # From here on, whoever is stopped and finds it in a cell knows that another put it there.
+        hold.go_on(waiting.Step.TRIED)
         return False
 
     def _fail(self, context: nova_context.RequestContext, there: nova_context.RequestContext,
               cell: objects.CellMapping, hold: holds.Hold, request: str) -> None:
         reason = hold.before.mark.reason if cell.is_cell0() else _KILLED
         _, arguments = requests.from_text(request)
+        instance = objects.Instance.get_by_uuid(there, hold.server)
+        # By these, Nova gives the volumes back when the server is deleted.
+        self._tasks._create_block_device_mapping(
+            cell, instance.flavor, hold.server, arguments['block_device_mapping'])
+        if arguments['tags']:
+            self._tasks._create_tags(there, hold.server, arguments['tags'])
         self._tasks._set_vm_state_and_notify(
             there, hold.server, 'build_instances',
             {'vm_state': vm_states.ERROR, 'task_state': None},
@@ -214,6 +251,15 @@ def _at(hold: holds.Hold) -> Iterator[None]:
             if hold.step is waiting.Step.TRIED:
                 hold.let_go()
             raise
+
+
+def _has(context: nova_context.RequestContext, server: str) -> bool:
+    """Return whether a cell has a server."""
+    try:
+        objects.Instance.get_by_uuid(context, server)
+    except exception.InstanceNotFound:
+        return False
+    return True
 
 
 def _spec_of(each: waiting.Waiting) -> objects.RequestSpec:

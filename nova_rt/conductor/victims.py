@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
-from collections.abc import Sequence
 import dataclasses
 import itertools
 
+from nova_rt import criticality
 from nova_rt import fitting
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
 
-# So many servers are chosen from all sets of that size; more are chosen by leaving out
-# whoever is not needed, which may keep more than the fewest.
+# So many servers are chosen from all sets of that size, if there are not too many; else, and
+# for more, by leaving out whoever is not needed, which may keep more than the fewest.
 _EXACT = 2
+_MANY = 40
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ def choose(room: Room, wanted: reservation.Reservation) -> dict[str, int] | None
 
     :returns: None if it fits in no way
     """
-    chosen = _fewest(room, wanted)
+    chosen = next((found for some in _by_level(room)
+                   if (found := _fewest(some, wanted)) is not None), None)
     if chosen is None:
         return None
     for server in sorted(chosen, key=lambda each: (_gives(room, each), each)):
@@ -71,12 +74,23 @@ def choose(room: Room, wanted: reservation.Reservation) -> dict[str, int] | None
             if runtime_us < room.elastic[server].reservation.runtime_us}
 
 
+def _by_level(room: Room) -> Iterator[Room]:
+    """Yield the host with nobody who gives, then with the least critical, then with more."""
+    yield dataclasses.replace(room, elastic={})
+    levels = {server: criticality.counted(each.terms.criticality)
+              for server, each in room.elastic.items()}
+    for highest in sorted(set(levels.values())):
+        yield dataclasses.replace(room, elastic={
+            server: each for server, each in room.elastic.items() if levels[server] <= highest})
+
+
 def _fewest(room: Room, wanted: reservation.Reservation) -> dict[str, int] | None:
     """Return few servers that suffice, each with its least runtime; None if none do."""
     everyone = sorted(room.elastic, key=lambda each: (_gives(room, each), each))
     if not room.fits(wanted, _least(room, everyone)):
         return None
-    for size in range(min(_EXACT, len(everyone)) + 1):
+    sizes = range(min(_EXACT, len(everyone)) + 1) if len(everyone) <= _MANY else ()
+    for size in sizes:
         for some in itertools.combinations(everyone, size):
             if room.fits(wanted, _least(room, some)):
                 return _least(room, some)
@@ -111,19 +125,15 @@ def _longest(room: Room, wanted: reservation.Reservation, chosen: Mapping[str, i
     return least
 
 
-def cheapest(choices: Mapping[str, tuple[Room, dict[str, int]]],
-             ) -> tuple[str, dict[str, int]] | None:
-    """Return on which host the fewest servers give up the least; None without a choice."""
-    if not choices:
-        return None
-    host = min(choices, key=lambda name: _price(name, *choices[name]))
-    return host, choices[host][1]
+def cheapest(choices: Mapping[str, tuple[Room, dict[str, int]]]) -> str | None:
+    """Return the host where the least critical, then the fewest, give up the least.
+
+    :returns: None without a choice
+    """
+    return min(choices, key=lambda name: _price(name, *choices[name]), default=None)
 
 
-def _price(name: str, room: Room, runtimes: Mapping[str, int]) -> tuple[int, int, str]:
-    return len(runtimes), room.freed(runtimes), name
-
-
-def in_order(runtimes: Mapping[str, int]) -> Sequence[tuple[str, int]]:
-    """Return the changes in the order in which they are made."""
-    return sorted(runtimes.items())
+def _price(name: str, room: Room, runtimes: Mapping[str, int]) -> tuple[int, int, int, str]:
+    highest = max((criticality.counted(room.elastic[server].terms.criticality)
+                   for server in runtimes), default=0)
+    return int(highest), len(runtimes), room.freed(runtimes), name

@@ -57,6 +57,9 @@ def change(context: nova_context.RequestContext, server: str,
             _finish(spec, holdings.fetch(cell, server))
         elif times != reservation.Times():
             _store(spec, wanted)
+            if instance.system_metadata.pop(preempted.MARK, None) is not None:
+                # Whoever wants what a shrunk server has now wants it to stay so.
+                _save(instance, [None])
         return wanted
 
 
@@ -71,7 +74,7 @@ def shrink(context: nova_context.RequestContext, server: str,
     with _server(context, server) as (cell, spec, instance):
         _finish(spec, instance)
         before = _reservation_of(instance)
-        mark = preempted.shrunk(instance, spec.scheduler_hints or {}, before.runtime_us)
+        mark = preempted.shrunk(instance, spec.scheduler_hints or {}, before)
         _call(cell, instance, before.with_times(reservation.Times(runtime_us)), mark)
         _finish(spec, holdings.fetch(cell, server))
         return before
@@ -93,11 +96,11 @@ def give_back(context: nova_context.RequestContext, server: str,
         if mark is None or preempted.MARK not in instance.system_metadata:
             return _reservation_of(instance) if mark is not None else None
         has = _reservation_of(instance)
-        wanted = has.with_times(_asked_before(spec, mark))
+        wanted = has.with_times(_asked_before(context, spec, instance, mark))
         if instance.task_state is not None or not has_room(instance, wanted):
             return None
         _call(cell, instance, wanted, dataclasses.replace(
-            mark, was_us=has.runtime_us, returned=True))
+            mark, was_us=has.runtime_us, period_us=has.period_us, returned=True))
         _finish(spec, holdings.fetch(cell, server))
         return wanted
 
@@ -127,11 +130,21 @@ def _call(cell: nova_context.RequestContext, instance: objects.Instance,
         runtime_us=wanted.runtime_us, period_us=wanted.period_us, **note)
 
 
-def _asked_before(spec: objects.RequestSpec, mark: preempted.Mark) -> reservation.Times:
-    """Return what a server asked for before it was shrunk, by its flavor of today."""
+def _asked_before(context: nova_context.RequestContext, spec: objects.RequestSpec,
+                  instance: objects.Instance, mark: preempted.Mark) -> reservation.Times:
+    """Return what a server is owed that was shrunk: what it had, or what its new flavor says.
+
+    Not what the request says: where a server is moved, Nova puts the flavor that it has there.
+    """
+    if instance.instance_type_id == mark.flavor:
+        return reservation.Times(mark.owed_us)
+    try:
+        flavor = objects.Flavor.get_by_flavor_id(context, instance.flavor.flavorid)
+    except exception.FlavorNotFound:
+        return reservation.Times(mark.owed_us)
     return reservation.times_from_hints(
         preempted.former_hints(spec.scheduler_hints or {}, mark)).over(
-            reservation.times_from_extra_specs(spec.flavor.extra_specs))
+            reservation.times_from_extra_specs(flavor.extra_specs))
 
 
 def _finish(spec: objects.RequestSpec, instance: objects.Instance) -> None:
@@ -148,9 +161,17 @@ def _finish(spec: objects.RequestSpec, instance: objects.Instance) -> None:
     _store(spec, _reservation_of(instance))
     del instance.system_metadata[holdings.HINT_DUE]
     instance.task_state = None
+    # None as well: somebody may have reset the state meanwhile.
+    _save(instance, [in_place.CHANGED, None])
+
+
+def _save(instance: objects.Instance, expected: list[str | None]) -> None:
+    """Save a server.
+
+    :raises RefusedError: if another operation has begun
+    """
     try:
-        # None as well: somebody may have reset the state meanwhile.
-        instance.save(expected_task_state=[in_place.CHANGED, None])
+        instance.save(expected_task_state=expected)
     except exception.UnexpectedTaskStateError:
         raise compute_call.RefusedError(
             'Another operation on the server is under way: run this again when it has '

@@ -31,11 +31,17 @@ class Mark:
     """That a server was shrunk; it names nobody. Nova keeps 255 characters.
 
     :ivar was_us: the runtime that it had just before the change that this is saved with
-    :ivar hint: the runtime that its hints asked for before it was shrunk, None without one
+    :ivar period_us: the period that it had then
+    :ivar owed_us: the runtime that it had before it was shrunk for the first time
+    :ivar flavor: which it had then, by Nova's number
+    :ivar hint: the runtime that its hints asked for then, None without one
     :ivar returned: whether that change gave it back what it had
     """
 
     was_us: int
+    period_us: int
+    owed_us: int
+    flavor: int
     hint: str | None = None
     returned: bool = False
 
@@ -51,9 +57,10 @@ def from_text(text: str) -> Mark:
     """
     try:
         told = json.loads(text)
-        # A later release may have written more.
-        return Mark(**{each.name: told[each.name] for each in dataclasses.fields(Mark)})
-    except (KeyError, TypeError) as exc:
+        # A later release may have written more, an older one less.
+        return Mark(**{each.name: told[each.name] for each in dataclasses.fields(Mark)
+                       if each.name in told})
+    except TypeError as exc:
         raise ValueError(text) from exc
 
 
@@ -69,17 +76,19 @@ def mark_of(instance: objects.Instance) -> Mark | None:
         return None
 
 
-def shrunk(instance: objects.Instance, hints: Mapping[str, object], had_us: int) -> Mark:
+def shrunk(instance: objects.Instance, hints: Mapping[str, object],
+           has: reservation.Reservation) -> Mark:
     """Return the mark of a server that is about to be shrunk, perhaps once more.
 
     :param hints: those that its request has now
-    :param had_us: its runtime
     """
     mark = mark_of(instance)
     if mark is not None:
-        return dataclasses.replace(mark, was_us=had_us, returned=False)
+        return dataclasses.replace(
+            mark, was_us=has.runtime_us, period_us=has.period_us, returned=False)
     said = reservation.times_from_hints(hints).runtime_us
-    return Mark(had_us, None if said is None else str(said))
+    return Mark(has.runtime_us, has.period_us, has.runtime_us, instance.instance_type_id,
+                None if said is None else str(said))
 
 
 def former_hints(hints: Mapping[str, object], mark: Mark) -> dict[str, object]:

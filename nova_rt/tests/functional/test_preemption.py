@@ -14,6 +14,7 @@ from nova_rt import elastic
 from nova_rt import reservation
 from nova_rt.compute import reservation_change
 from nova_rt.conductor import preemption
+from nova_rt.instance import compute_call
 from nova_rt.instance import flavors
 from nova_rt.instance import hint_update
 from nova_rt.instance import holdings
@@ -141,6 +142,75 @@ class TestPreemption(PreemptionCase):
         self.placed(more)
         assert self.percent_of(soft) == 45
         self.assert_settled(soft, more)
+
+    def test_one_that_is_migrated_meanwhile_has_it_back_there(self):
+        self.start('one', (cloud.CAP,))
+        soft = self.boot(self.elastic_of(60, 20))
+        hard = self.ask(self.flavor_of(50, 'B'))
+        self.placed(hard)
+        self.start('two', (cloud.CAP,))
+        self._migrate_server(soft)
+        self._wait_for_state_change(soft, 'VERIFY_RESIZE')
+        self._confirm_resize(soft)
+        self.given_back(soft)
+        assert self.percent_of(soft) == 60
+        self.assert_settled(soft, hard)
+
+    @full.only
+    def test_one_that_is_to_stay_as_it_is_does(self):
+        self.start('one', (cloud.CAP,))
+        soft = self.boot(self.elastic_of(60, 20))
+        hard = self.ask(self.flavor_of(50, 'B'))
+        self.placed(hard)
+        hint_update.change(self.admin, soft['id'], reservation.Times(45_000), cloud.CAP)
+        self.deleted(hard)
+        for _ in range(2):
+            self.sweep()
+        assert self.percent_of(soft) == 45
+
+    @full.only
+    def test_one_who_cannot_be_helped_does_not_keep_it_from_others(self):
+        self.start('one', (cloud.CAP,))
+        soft = self.boot(self.elastic_of(60, 20))
+        hard = self.ask(self.flavor_of(50, 'B'))
+        self.placed(hard)
+        self.ask(self.flavor_of(90, 'C'))
+        self.deleted(hard)
+        self.given_back(soft)
+        assert self.percent_of(soft) == 60
+
+    @full.only
+    def test_it_is_given_back_at_once_if_that_was_in_vain(self):
+        self.start('one', (cloud.CAP,))
+        soft = self.boot(self.elastic_of(60, 20))
+        hard = self.ask(self.flavor_of(50, 'B'))
+        with mock.patch.object(test_waiting.tasks.manager.ComputeTaskManager,
+                               '_schedule_instances',
+                               side_effect=exception.NoValidHost(reason='no')):
+            for _ in range(3):
+                self.manager.queue._tried.clear()
+                self.sweep()
+        assert self.percent_of(soft) == 60
+        assert len(self.told(soft)) == 2, 'it was shrunk more than once'
+        assert self.waiting() == [hard['id']]
+
+    @full.only
+    def test_two_are_needed_and_one_refuses(self):
+        self.start('one', (cloud.CAP,))
+        softs = [self.boot(self.elastic_of(45, 20)) for _ in range(2)]
+        hard = self.ask(self.flavor_of(50, 'B'))
+        refuser = max(each['id'] for each in softs)
+        real = hint_update.shrink
+
+        def refuses(context, server, runtime_us):
+            if server == refuser:
+                raise compute_call.RefusedError('It is so.')
+            return real(context, server, runtime_us)
+
+        with mock.patch.object(hint_update, 'shrink', refuses):
+            self.sweep()
+        assert [self.percent_of(each) for each in softs] == [45, 45]
+        assert self.waiting() == [hard['id']]
 
     @full.only
     def test_deleted_or_resized_meanwhile(self):

@@ -6,6 +6,7 @@ import json
 from nova import objects
 import pytest
 
+from nova_rt import reservation
 from nova_rt.criticality import Criticality
 from nova_rt.instance import preempted
 from nova_rt.instance import waiting
@@ -64,19 +65,21 @@ def test_a_hold_is_over_after_its_time():
 
 
 def test_what_a_shrunk_server_had_is_kept_when_it_is_shrunk_again():
-    instance = objects.Instance(system_metadata={})
-    first = preempted.shrunk(instance, {'hw:cpu.rt_runtime_us': ['70000']}, 70_000)
+    instance = objects.Instance(system_metadata={}, instance_type_id=7)
+    first = preempted.shrunk(instance, {'hw:cpu.rt_runtime_us': ['70000']},
+                             reservation.Reservation(70_000, 100_000, 1))
     instance.system_metadata[preempted.MARK] = first.to_text()
-    again = preempted.shrunk(instance, {'cpu.rt_runtime_us': ['45000']}, 45_000)
-    assert again == preempted.Mark(45_000, '70000')
+    again = preempted.shrunk(instance, {'cpu.rt_runtime_us': ['45000']},
+                             reservation.Reservation(45_000, 90_000, 1))
+    assert again == preempted.Mark(45_000, 90_000, 70_000, 7, '70000')
     assert preempted.from_text(again.to_text()) == again
     assert len(again.to_text()) < 255
 
 
 def test_hints_are_as_they_were():
     hints = {'cpu.rt_runtime_us': ['45000'], 'group': ['g']}
-    assert preempted.former_hints(hints, preempted.Mark(1)) == {'group': ['g']}
-    assert preempted.former_hints(hints, preempted.Mark(1, '7')) == {
+    assert preempted.former_hints(hints, preempted.Mark(1, 2, 3, 4)) == {'group': ['g']}
+    assert preempted.former_hints(hints, preempted.Mark(1, 2, 3, 4, '7')) == {
         'group': ['g'], 'cpu.rt_runtime_us': ['7']}
 
 
