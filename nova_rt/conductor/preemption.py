@@ -19,6 +19,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
+from nova_rt import allocations
 from nova_rt import bandwidth
 from nova_rt import criticality
 from nova_rt import ledger
@@ -199,6 +200,14 @@ def _has_room(context: nova_context.RequestContext, instance: objects.Instance,
     host, held = hosts.one(context, instance.host)
     holding = holdings.holding_of(instance)
     if host.trouble or host.reported is None or holding is None:
+        return False
+    placement = allocations.PlacementClient(context)
+    more = wanted.share - holding.reservation.share
+    allocated = sum(share for consumer, share in placement.shares_on(host.uuid).items()
+                    if consumer != instance.uuid)
+    if placement.left(host.uuid).get(shares.RESOURCE_CLASS, 0) < more or allocated > sum(
+            each.holding.reservation.share for each in held if each.server != instance.uuid):
+        # Somebody is on the way to the host, and has not claimed pCPUs yet.
         return False
     filled = hosts.filled(host.reported, held).remove(holding.reservation, holding.pcpus)
     return all(filled.left[pcpu] >= wanted.bandwidth for pcpu in holding.pcpus

@@ -59,6 +59,8 @@ class Queue:
         self._next_s = 0.0
         # By server: what the hosts with room reported when it was tried last, and when.
         self._tried: dict[str, tuple[str, float]] = {}
+        # Who waited the last time.
+        self._known: set[str] = set()
         # By server: how often room was made for it in vain, and until when it is not again.
         self._vain: dict[str, tuple[int, float]] = {}
 
@@ -75,6 +77,7 @@ class Queue:
             # Who is left of when they were on is looked for now and then.
             return
         everyone = waiting.everyone(context)
+        self._clean_up(context, {each.server for each in everyone})
         shrunk = self._shrunk(context, _ASKS_OFF_S if off else self.asks_s)
         self._tried = {each.server: self._tried[each.server]
                        for each in everyone if each.server in self._tried}
@@ -96,6 +99,17 @@ class Queue:
                         return
                     continue
                 self._try(context, each, look)
+
+    def _clean_up(self, context: nova_context.RequestContext, servers: set[str]) -> None:
+        """Forget those who have been deleted while they waited, as Nova would have done."""
+        gone, self._known = self._known - servers, servers
+        for server in gone:
+            with contextlib.suppress(exception.NotFound):
+                mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
+                if mapping.cell_mapping is None and mapping.queued_for_delete and (
+                        not waiting.exists(context, server)):
+                    mapping.destroy()
+                    objects.RequestSpec.get_by_instance_uuid(context, server).destroy()
 
     def _shrunk(self, context: nova_context.RequestContext, asks_s: float,
                 ) -> list[tuple[criticality.Criticality, str, str | None]]:

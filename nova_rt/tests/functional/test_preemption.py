@@ -8,6 +8,7 @@ from unittest import mock
 
 from nova import exception
 from nova import objects
+from nova.compute import rpcapi
 from oslo_config import cfg
 
 from nova_rt import elastic
@@ -318,6 +319,21 @@ class TestFaults(PreemptionCase):
         self.eventually(lambda: self.assertEqual('45%', self.used_on(self.computes['one'])[0]))
 
     @full.only
+    def test_what_another_is_on_its_way_to_is_not_given_back(self):
+        held = []
+        real = rpcapi.ComputeAPI.build_and_run_instance
+        with mock.patch.object(rpcapi.ComputeAPI, 'build_and_run_instance',
+                               lambda *args, **kwargs: held.append((args, kwargs))):
+            self.eventually(lambda: (self.sweep(), self.assertTrue(held)))
+        with mock.patch.object(reservation_change.ReservationChange, '_begin',
+                               side_effect=AssertionError('it is tried')) as tried:
+            self.sweep()
+        assert not tried.called
+        (args, kwargs), = held
+        real(*args, **kwargs)
+        self.becomes(self.hard)
+        assert self.percent_of(self.soft) == 45
+
     def test_the_host_refuses(self):
         with mock.patch.object(reservation_change.ReservationChange, '_begin',
                                side_effect=exception.ResizeError(reason='it is so')):

@@ -218,8 +218,13 @@ class TestQueue(WaitingCase):
         self.start('one', (cloud.CAP,))
         first = self.boot(self.flavor_of(60))
         second = self.ask(self.flavor_of(60))
+        self.sweep()
         self.deleted(second)
         assert self.waiting() == []
+        self.sweep()
+        for kind in (objects.InstanceMapping, objects.RequestSpec):
+            with pytest.raises(exception.NotFound):
+                kind.get_by_instance_uuid(self.admin, second['id'])
         self.deleted(first)
         self.sweep()
         self.assert_settled()
