@@ -43,7 +43,12 @@ class Hold:
     """A server that this attempt alone works on.
 
     :ivar before: it as it was when it was taken
+    :ivar avoid: hosts that it is not to go to now
+    :ivar chosen: the host that it goes to, None before that is known
     """
+
+    avoid: frozenset[str] = frozenset()
+    chosen: str | None = None
 
     def __init__(self, before: waiting.Waiting, now: waiting.Waiting) -> None:
         self.before = before

@@ -156,12 +156,12 @@ class Queue:
         if over or left_behind or ((fits or preempts) and self._is_new(
                 each, f'{fits}\n{look.picture() if preempts else ""}')):
             if over or left_behind or fits:
-                self._go_on(context, each, over, left_behind)
+                self._go_on(context, each, look, over, left_behind)
             if preempts and not over:
-                self._make_room(context, each.server)
+                self._make_room(context, each.server, look)
 
-    def _go_on(self, context: nova_context.RequestContext, each: waiting.Waiting, over: bool,
-               left_behind: bool) -> None:
+    def _go_on(self, context: nova_context.RequestContext, each: waiting.Waiting,
+               look: room.Look, over: bool, left_behind: bool) -> None:
         """Place a server, or give it up."""
         hold = holds.take(context, each)
         if hold is None:
@@ -171,11 +171,23 @@ class Queue:
             if left_behind and self._settled(context, hold, request):
                 return
             if over:
-                self._tasks.give_up(hold, each.mark.reason)
+                self._tasks.give_up(hold, request, each.mark.reason)
             else:
-                self._tasks.try_again(hold, request)
+                self._place(hold, request, look)
 
-    def _make_room(self, context: nova_context.RequestContext, server: str) -> None:
+    def _place(self, hold: holds.Hold, request: str, look: room.Look) -> None:
+        """Try to place a server, where nobody was placed before in this round.
+
+        Placement knows of that one at once, but of the sum only: the hosts that the scheduler
+        sees have reported before, and a claim may refuse what it is sent.
+        """
+        hold.avoid = frozenset(look.sent)
+        self._tasks.try_again(hold, request)
+        if hold.chosen is not None:
+            look.sent.add(hold.chosen)
+
+    def _make_room(self, context: nova_context.RequestContext, server: str,
+                   look: room.Look) -> None:
         """Place a server that still waits where others give up some."""
         if time.monotonic() < self._vain.get(server, (0, 0.0))[1]:
             return
@@ -190,7 +202,7 @@ class Queue:
             if shrunk is None:
                 hold.put_back(each.mark.reason)
                 return
-            self._tasks.try_again(hold, request)
+            self._place(hold, request, look)
         if waiting.find(context, server) is None:
             self._vain.pop(server, None)
             return

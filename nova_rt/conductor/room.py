@@ -50,6 +50,8 @@ class Look:
 
     def __init__(self, context: nova_context.RequestContext) -> None:
         self._nodes = [each.node for each in nodes.every(context) if not each.trouble]
+        # Hosts to which somebody was sent since, which have not reported that.
+        self.sent: set[str] = set()
 
     def may_fit(self, spec: objects.RequestSpec) -> str:
         """Return what the hosts with room for a server report, empty if there is none."""
@@ -58,7 +60,8 @@ class Look:
             return ''
         return '\n'.join(sorted(
             f'{node.host} {(node.stats or {}).get("rt_used")}'
-            for node in self._that_take(spec) if _has_room(node, wanted)))
+            for node in self._that_take(spec)
+            if node.host not in self.sent and _has_room(node, wanted)))
 
     def picture(self) -> str:
         """Return what all hosts report of their bandwidth."""

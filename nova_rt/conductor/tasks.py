@@ -96,10 +96,10 @@ class RTComputeTaskManager(manager.ComputeTaskManager):
             self.report_client.delete_allocation_for_instance(admin, hold.server, force=True)
             raise
 
-    def give_up(self, hold: holds.Hold, reason: str) -> None:
+    def give_up(self, hold: holds.Hold, request: str, reason: str) -> None:
         """Give a server its fault, as Nova would have done at once.
 
-        What was sent with it is not asked for: it may be the reason.
+        Also if what was sent with it cannot be read; then its volumes stay reserved.
 
         :raises LostError, GoneError: if it is not ours to bury
         """
@@ -109,19 +109,30 @@ class RTComputeTaskManager(manager.ComputeTaskManager):
         except exception.BuildRequestNotFound:
             return
         spec = objects.RequestSpec.get_by_instance_uuid(context, hold.server)
+        sent: dict[str, Any] = {}
+        try:
+            _, sent = requests.from_text(request)
+        except Exception:
+            LOG.exception('What was sent with server %s cannot be read.', hold.server)
         self.report_client.delete_allocation_for_instance(context, hold.server, force=True)
         hold.go_on(waiting.Step.LEAVES)
         super()._bury_in_cell0(
             context, spec, no_valid_host(reason), build_requests=[build_request],
-            block_device_mapping=build_request.block_device_mappings, tags=build_request.tags)
+            block_device_mapping=sent.get('block_device_mapping'), tags=sent.get('tags'))
 
     def _schedule_instances(self, context: nova_context.RequestContext,
                             request_spec: objects.RequestSpec, instance_uuids: Any = None,
                             return_alternates: bool = False) -> Any:
+        attempt = _current.get()
+        if attempt is not None and attempt.hold is not None and attempt.hold.avoid:
+            # A copy: when it is moved one day, it may go there.
+            request_spec = request_spec.obj_clone()
+            request_spec.ignore_hosts = [
+                *(request_spec.ignore_hosts or ()), *sorted(attempt.hold.avoid)]
         hosts = super()._schedule_instances(
             context, request_spec, instance_uuids, return_alternates)
-        attempt = _current.get()
         if attempt is not None and attempt.hold is not None:
+            attempt.hold.chosen = hosts[0][0].service_host
             # Of one that was deleted, Nova itself finds out next, and gives back what it has.
             with contextlib.suppress(holds.GoneError):
                 attempt.hold.go_on(waiting.Step.LEAVES)

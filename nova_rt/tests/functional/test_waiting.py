@@ -65,6 +65,13 @@ class WaitingCase(cloud.CloudTestCase):
         self.eventually(leaves)
         return self.becomes(server)
 
+    def another_conductor(self):
+        # It asks for periodic tasks, which no test has.
+        self.flags(periodic_enable=True)
+        other = manager.RTConductorManager(host='other')
+        self.flags(periodic_enable=False)
+        return other
+
     def late(self, flavor):
         """Ask for a server that waits although there is room by now."""
         with mock.patch.object(
@@ -120,6 +127,19 @@ class TestQueue(WaitingCase):
             self.deleted(first)
             first = self.placed(servers[name])
         self.assert_settled(first)
+
+    @full.only
+    def test_one_round_sends_one_server_to_a_host(self):
+        self.start('one', (cloud.CAP,) * 2)
+        first = self.boot(self.make_flavor(60, 2))
+        others = [self.ask(self.flavor_of(60)) for _ in range(2)]
+        self.deleted(first)
+        self.room_is_told()
+        self.sweep()
+        assert self.waiting() == [others[1]['id']]
+        for each in others:
+            self.placed(each)
+        self.assert_settled(*others)
 
     @full.only
     def test_without_the_option_it_is_told_at_once(self):
@@ -307,7 +327,7 @@ class TestFaults(WaitingCase):
 
     @full.only
     def test_two_conductors_never_place_it_twice(self):
-        other = manager.RTConductorManager(host='other')
+        other = self.another_conductor()
         real = tasks.manager.ComputeTaskManager._schedule_instances
         asked = []
 
@@ -324,7 +344,7 @@ class TestFaults(WaitingCase):
         self.assert_settled(self.second)
 
     def test_who_was_stopped_for_long_leaves_it_to_the_other(self):
-        other = manager.RTConductorManager(host='other')
+        other = self.another_conductor()
         real = tasks.manager.ComputeTaskManager._schedule_instances
 
         def stopped(task_manager, *args, **kwargs):
@@ -344,7 +364,7 @@ class TestFaults(WaitingCase):
     @full.only
     def test_who_was_stopped_while_it_left_does_not_erase_the_server(self):
         """Nova takes a request that is gone for a server that its user has deleted."""
-        other = manager.RTConductorManager(host='other')
+        other = self.another_conductor()
         real = objects.BuildRequest.get_new_instance
 
         def stopped(request, context):
