@@ -34,7 +34,7 @@ from nova_rt.testing import cloud
 from nova_rt.testing import full
 from nova_rt.testing import retries
 from nova_rt.tests.functional import killed
-from nova_rt.tests.functional import test_waiting
+from nova_rt.tests.functional import waiting_case
 
 pytestmark = retries.ONCE
 
@@ -52,7 +52,7 @@ STEPS_OF_OURS = (
     (report.SchedulerReportClient, 'delete_allocation_for_instance'))
 
 
-class AnyOrderOfWaiting(test_waiting.WaitingCase):
+class AnyOrderOfWaiting(waiting_case.WaitingCase):
 
     def setUp(self):
         super().setUp()

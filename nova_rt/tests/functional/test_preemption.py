@@ -15,20 +15,22 @@ from nova_rt import elastic
 from nova_rt import reservation
 from nova_rt.compute import reservation_change
 from nova_rt.conductor import preemption
+from nova_rt.conductor import tasks
 from nova_rt.instance import compute_call
 from nova_rt.instance import flavors
 from nova_rt.instance import hint_update
 from nova_rt.instance import holdings
 from nova_rt.instance import preempted
+from nova_rt.instance import waiting
 from nova_rt.testing import cloud
 from nova_rt.testing import full
 from nova_rt.tests.functional import killed
-from nova_rt.tests.functional import test_waiting
+from nova_rt.tests.functional import waiting_case
 
 CONF = cfg.CONF
 
 
-class PreemptionCase(test_waiting.WaitingCase):
+class PreemptionCase(waiting_case.WaitingCase):
 
     def setUp(self):
         super().setUp()
@@ -144,6 +146,7 @@ class TestPreemption(PreemptionCase):
         assert self.percent_of(soft) == 45
         self.assert_settled(soft, more)
 
+    @full.only
     def test_one_that_is_migrated_meanwhile_has_it_back_there(self):
         self.start('one', (cloud.CAP,))
         soft = self.boot(self.elastic_of(60, 20))
@@ -185,7 +188,7 @@ class TestPreemption(PreemptionCase):
         self.start('one', (cloud.CAP,))
         soft = self.boot(self.elastic_of(60, 20))
         hard = self.ask(self.flavor_of(50, 'B'))
-        with mock.patch.object(test_waiting.tasks.manager.ComputeTaskManager,
+        with mock.patch.object(tasks.manager.ComputeTaskManager,
                                '_schedule_instances',
                                side_effect=exception.NoValidHost(reason='no')):
             for _ in range(3):
@@ -236,7 +239,7 @@ class TestFaults(PreemptionCase):
 
     def ends_well(self):
         """Assert that all goes on as if nothing had been."""
-        found = test_waiting.waiting.everyone(self.admin)
+        found = waiting.everyone(self.admin)
         if found and found[0].mark.holder:
             self.expire(self.hard, held_until_s=0.0)
         self.manager.queue._tried.clear()
@@ -277,7 +280,7 @@ class TestFaults(PreemptionCase):
     def test_a_change_is_finished_though_another_waits(self):
         self.dies(hint_update, '_call', after=True)
         self.expire(self.hard, held_until_s=0.0)
-        with mock.patch.object(test_waiting.tasks.manager.ComputeTaskManager,
+        with mock.patch.object(tasks.manager.ComputeTaskManager,
                                '_schedule_instances',
                                side_effect=exception.NoValidHost(reason='No room on one: x.')):
             self.eventually(lambda: (self.sweep(), self.assertIsNone(
@@ -334,6 +337,7 @@ class TestFaults(PreemptionCase):
         self.becomes(self.hard)
         assert self.percent_of(self.soft) == 45
 
+    @full.only
     def test_the_host_refuses(self):
         with mock.patch.object(reservation_change.ReservationChange, '_begin',
                                side_effect=exception.ResizeError(reason='it is so')):
