@@ -217,7 +217,7 @@ class TestPreemption(PreemptionCase):
         assert self.waiting() == [hard['id']]
 
     @full.only
-    def test_deleted_or_resized_meanwhile(self):
+    def test_one_that_is_deleted_meanwhile_is_owed_nothing(self):
         self.start('one')
         soft, other = (self.boot(self.elastic_of(60, 20)) for _ in range(2))
         hard = self.ask(self.make_flavor(60, cloud.PCPUS, **{'hw:cpu.rt_criticality': 'C'}))
