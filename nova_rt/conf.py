@@ -228,7 +228,30 @@ by nova-scheduler.
 """),
 ]
 
-OPTS = COMMON_OPTS + COMPUTE_OPTS + SCHEDULER_OPTS + EXPORTER_OPTS
+CONDUCTOR_OPTS = [
+    cfg.Opt(
+        'wait_for_room', default=0.0, type=_Finite(min=0.0, max=172800.0),
+        help="""
+For how many seconds a new server that finds no host, because reservations of others have taken
+the room, waits for it instead of failing; 0 for not at all. At most 3600, as the user's token
+is needed in the end, or with [service_user] send_service_user_token two days, 172800. Of those
+who wait, the most critical is placed first, then the one that has waited longest. A server that
+was asked for together with others, or with files in it, does not wait. Read by
+nova-rt-conductor, which has to run in place of every nova-conductor that handles requests of
+nova-api.
+"""),
+    cfg.StrOpt(
+        'preempt', default='never', choices=['never', 'elastic'],
+        help="""
+What is taken from less critical servers for one that waits for room: nothing (never), or what
+those with a least runtime (hw:cpu.rt_min_runtime_us) have above it (elastic). Only servers that
+say a lower criticality are shrunk, only for one that says its own, and by no more than is
+needed. They have all of it again when there is room. It needs wait_for_room. Read by
+nova-rt-conductor.
+"""),
+]
+
+OPTS = COMMON_OPTS + COMPUTE_OPTS + SCHEDULER_OPTS + CONDUCTOR_OPTS + EXPORTER_OPTS
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

@@ -36,6 +36,7 @@ HINT = 'rt:servers:hint'
 HINT_BEYOND = 'rt:servers:hint_beyond_flavor'
 HINT_CRITICALITY = 'rt:servers:hint_above_criticality'
 PROJECTS_LIST = 'rt:projects:list'
+WAITING_LIST = 'rt:waiting:list'
 WHY = 'rt:why'
 CAPACITY = 'rt:capacity'
 
@@ -92,6 +93,9 @@ _RULES = [
     _rule(HINT_CRITICALITY, 'role:admin', 'POST', '/servers',
           "Have a higher criticality than the flavor's by such a hint, also by a resize to a "
           'flavor with a lower one. A flavor that says none has A.'),
+    _rule(WAITING_LIST, _PROJECT, 'GET', '/waiting',
+          'List the new servers of the own project that wait for room; those with '
+          'rt:servers:all_projects see all.'),
     _rule(PROJECTS_LIST, _PROJECT, 'GET', '/projects',
           'List what projects hold; those with rt:servers:all_projects see all.'),
     _rule(WHY, _CLOUD, 'POST', '/why', 'Ask what keeps a server from each host.'),

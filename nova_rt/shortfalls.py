@@ -113,6 +113,21 @@ def in_pieces(host: Host, request: Request) -> bool:
     return not of_host(dataclasses.replace(host, reported=empty), request)
 
 
+def only_room(host: Host, request: Request) -> bool:
+    """Return whether a host takes such a server as soon as others leave enough bandwidth.
+
+    It does not take it now; and if it is closed for a while, that ends, too.
+    """
+    reported = host.reported
+    if request.wanted is None or reported is None or not of_host(host, request):
+        return False
+    return not of_host(dataclasses.replace(
+        host, reported=shares.HostShares.empty(reported.capacity, reported.occupancy),
+        left={**host.left, shares.RESOURCE_CLASS: max(
+            host.left.get(shares.RESOURCE_CLASS, 0), reported.rt_share)},
+        refusals=[each for each in host.refusals if each[0] != 'closed']), request)
+
+
 def together(hosts: Iterable[Host], request: Request) -> list[Shortfall]:
     """Return that there is too little room for all servers of one request, if so.
 

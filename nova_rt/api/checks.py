@@ -38,6 +38,7 @@ from nova_rt import spelling
 from nova_rt.api import images
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
+from nova_rt.instance import preempted
 from nova_rt.instance import request_specs
 from nova_rt.limits import admission
 
@@ -124,13 +125,18 @@ def _check_resize(caller: Caller, server_id: str,
         return None
     flavor = _flavor(context, flavor_id)
     hints = _stored_hints(spec)
+    instance = holdings.find(context, server_id)
+    if instance is not None and preempted.MARK in instance.system_metadata:
+        # Its stored hint is what it has for now, not what its user has asked for.
+        raise reservation.InvalidReservationError(
+            'This server has less than its reservation for a while, as a more critical one needs '
+            'the room: resize it when it has all of it again. Its events tell when.')
     wanted = _check_server(flavor, hints,
                            functools.partial(request_specs.image_of, spec))
     if wanted is None:
         return None
     _check_beyond(caller, spec.project_id, flavor, hints, wanted)
     _check_criticality(caller, spec.project_id, flavor, hints)
-    instance = holdings.find(context, server_id)
     if instance is None:
         return None
     has = flavors.reservation_of(instance.flavor)

@@ -38,13 +38,15 @@ class Checks(upgradecheck.UpgradeCommands):
     """What is looked at; each method is one check."""
 
     def release(self) -> upgradecheck.Result:
-        """Whether Nova is one that nova-rt-compute starts with."""
+        """Whether Nova is one that nova-rt-compute and nova-rt-conductor start with."""
         # Late: it imports what only a compute service needs.
         from nova_rt import signatures
         from nova_rt.compute import hooks
+        from nova_rt.conductor import hooks as conductor_hooks
 
         try:
             hooks.check()
+            conductor_hooks.check()
         except signatures.UnknownNovaError as exc:
             return _result(upgradecheck.Code.FAILURE, str(exc))
         return _result(upgradecheck.Code.SUCCESS)

@@ -295,13 +295,15 @@ class RTComputeManager(manager.ComputeManager):
     # oslo.messaging ships no types.
     @oslo_messaging.expected_exceptions(exception.ResizeError)  # type: ignore[untyped-decorator]
     def change_reservation(self, context: nova_context.RequestContext, instance: objects.Instance,
-                           runtime_us: int, period_us: int) -> None:
+                           runtime_us: int, period_us: int, note: str | None = None) -> None:
         """Give a server another reservation; called by RPC.
+
+        :param note: what is to be saved with it of a server that is shrunk for another
 
         :raises ResizeError: with the reason, if the server stays as it was
         """
         self.reservation_change.change(
-            context, instance.uuid, runtime_us, period_us)
+            context, instance.uuid, runtime_us, period_us, note)
 
     # oslo.messaging ships no types.
     @oslo_messaging.expected_exceptions(  # type: ignore[untyped-decorator]

@@ -25,6 +25,7 @@ from nova_rt.compute import resource_tracker
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
+from nova_rt.instance import preempted
 
 LOG = logging.getLogger(__name__)
 
@@ -42,12 +43,14 @@ class ReservationChange:
         self._tracker = tracker
 
     def change(self, context: nova_context.RequestContext, server: str, runtime_us: int,
-               period_us: int) -> None:
+               period_us: int, note: str | None = None) -> None:
         """Give a server another runtime and period, without a restart.
 
         All or nothing; then it is locked until its hint is stored.
 
         :param server: its uuid
+        :param note: the mark of a server that is shrunk for another, or given back what it had;
+            without one, the server's own is taken away
         :raises ResizeError: with the reason, if the server stays as it was
         """
         @utils.synchronized(server)
@@ -55,9 +58,10 @@ class ReservationChange:
             instance = holdings.fetch(context, server)
             wanted = reservation.Reservation(
                 runtime_us, period_us, instance.flavor.vcpus)
+            _check_note(instance, note)
             self._begin(instance, wanted)
             try:
-                self._change(context, instance)
+                self._change(context, instance, note)
             except Exception as exc:
                 instance = holdings.fetch(context, server)
                 self.undo(context, instance)
@@ -99,7 +103,8 @@ class ReservationChange:
             raise exception.ResizeError(
                 reason='another operation is under way') from None
 
-    def _change(self, context: nova_context.RequestContext, instance: objects.Instance) -> None:
+    def _change(self, context: nova_context.RequestContext, instance: objects.Instance,
+                note: str | None) -> None:
         old, new = in_place.before(instance), in_place.after(instance)
         flavor = instance.new_flavor
         if flavor is None:
@@ -111,6 +116,10 @@ class ReservationChange:
         instance.new_flavor = None
         holdings.end_move(instance)
         instance.system_metadata[holdings.HINT_DUE] = 'yes'
+        if note is None:
+            instance.system_metadata.pop(preempted.MARK, None)
+        else:
+            instance.system_metadata[preempted.MARK] = note
         instance.task_state = in_place.CHANGED
         instance.save(expected_task_state=in_place.CHANGING)
         LOG.info('Changed the reservation to %d µs every %d µs.',
@@ -128,6 +137,26 @@ class ReservationChange:
     def _placement(self, context: nova_context.RequestContext) -> allocations.PlacementClient:
         return allocations.PlacementClient(
             context.elevated(), self._manager.reportclient)
+
+
+def _check_note(instance: objects.Instance, note: str | None) -> None:
+    """Refuse what was decided before somebody else changed the server.
+
+    :raises ResizeError: then
+    """
+    if note is None:
+        return
+    has = flavors.reservation_of(instance.flavor)
+    try:
+        mark = preempted.from_text(note)
+    except ValueError:
+        raise exception.ResizeError(reason='what is to be noted cannot be read') from None
+    # Who has locked it does not mind having more.
+    locked = instance.locked and not mark.returned
+    if locked or has is None or (has.runtime_us, has.period_us) != (
+            mark.was_us, mark.period_us):
+        raise exception.ResizeError(
+            reason='it was locked or given another reservation meanwhile')
 
 
 def _reason(exc: Exception) -> str:

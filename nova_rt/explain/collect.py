@@ -78,24 +78,36 @@ def of_server(context: nova_context.RequestContext, server: str) -> Question:
     """
     mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
     spec = objects.RequestSpec.get_by_instance_uuid(context, server)
-    fault = ''
-    needs: dict[str, int] = {}
-    count = 1
-    kind = request_specs.kind_of(spec)
-    if mapping.cell_mapping is not None:
-        with nova_context.target_cell(context, mapping.cell_mapping) as cell:
-            instance = objects.Instance.get_by_uuid(cell, server, ['flavor'])
-            needs = utils.resources_from_flavor(
-                instance, flavors.merged(spec.flavor, spec))
-            kind = server_kind.of_instance(cell, instance) or kind
-            # Those of one request all have a host, or none has.
-            count = spec.num_instances if instance.host is None else 1
-            if instance.fault is not None:
-                fault = instance.fault.message
+    if mapping.cell_mapping is None:
+        return of_request(context, spec)
+    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
+        instance = objects.Instance.get_by_uuid(cell, server, ['flavor'])
+        needs = utils.resources_from_flavor(instance, flavors.merged(spec.flavor, spec))
+        kind = server_kind.of_instance(cell, instance)
+        fault = '' if instance.fault is None else instance.fault.message
+        # Those of one request all have a host, or none has.
+        count = spec.num_instances if instance.host is None else 1
+    return _of_spec(context, spec, needs, count, kind, fault)
+
+
+def of_request(context: nova_context.RequestContext, spec: objects.RequestSpec) -> Question:
+    """Return the question where new servers may go, of which no cell has one yet.
+
+    :raises InvalidReservationError: if their reservation is invalid
+    """
+    boots_from_volume = bool('is_bfv' in spec and spec.is_bfv)
+    return _of_spec(context, spec, utils.resources_from_flavor_and_bfv(
+        flavors.merged(spec.flavor, spec), boots_from_volume), spec.num_instances)
+
+
+def _of_spec(context: nova_context.RequestContext, spec: objects.RequestSpec,
+             needs: Mapping[str, int], count: int, kind: kinds.Choice | None = None,
+             fault: str = '') -> Question:
     wanted = request_specs.reservation_of(spec)
     return Question(
-        shortfalls.Request(wanted, needs, fault, kind,
-                           _traits(spec.flavor) | _traits_of_image(spec), count),
+        shortfalls.Request(
+            wanted, needs, fault, kind or request_specs.kind_of(spec),
+            _traits(spec.flavor) | _traits_of_image(spec), count),
         nova_filters.Filters(context, spec), spec.flavor.name,
         reservation.times_from_hints(spec.scheduler_hints or {}),
         request_specs.criticality_of(spec, wanted))

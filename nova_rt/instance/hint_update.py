@@ -9,6 +9,11 @@ has to be.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+
 from nova import context as nova_context
 from nova import exception
 from nova import objects
@@ -19,6 +24,7 @@ from nova_rt.instance import compute_call
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
+from nova_rt.instance import preempted
 
 _PREFIX = reservation.EXTRA_SPEC_PREFIX
 
@@ -38,12 +44,7 @@ def change(context: nova_context.RequestContext, server: str,
     :raises InstanceMappingNotFound, RequestSpecNotFound, InstanceNotFound: if
         Nova does not know it
     """
-    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
-    spec = objects.RequestSpec.get_by_instance_uuid(context, server)
-    if mapping.cell_mapping is None:
-        raise compute_call.RefusedError('The server is on no host yet.')
-    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
-        instance = holdings.fetch(cell, server)
+    with _server(context, server) as (cell, spec, instance):
         if instance.locked and not locked:
             raise compute_call.RefusedError('The server is locked: unlock it first.')
         _finish(spec, instance)
@@ -52,15 +53,98 @@ def change(context: nova_context.RequestContext, server: str,
         if wanted != before:
             reservation.check_cap(wanted, cap)
             elastic.requested(instance.flavor.extra_specs, {}, wanted)
-            compute_call.call(
-                cell, instance, 'change_reservation',
-                'run this again when it does, which finishes or repeats the change',
-                'when it starts',
-                runtime_us=wanted.runtime_us, period_us=wanted.period_us)
+            _call(cell, instance, wanted)
             _finish(spec, holdings.fetch(cell, server))
         elif times != reservation.Times():
             _store(spec, wanted)
+            if instance.system_metadata.pop(preempted.MARK, None) is not None:
+                # Whoever wants what a shrunk server has now wants it to stay so.
+                _save(instance, [None])
         return wanted
+
+
+def shrink(context: nova_context.RequestContext, server: str,
+           runtime_us: int) -> reservation.Reservation:
+    """Give a server a shorter runtime for a more critical one, and write down what it had.
+
+    :returns: what it had
+    :raises RefusedError: if it stays as it was
+    :raises NotFound: if Nova does not know it
+    """
+    with _server(context, server) as (cell, spec, instance):
+        _finish(spec, instance)
+        before = _reservation_of(instance)
+        mark = preempted.shrunk(instance, spec.scheduler_hints or {}, before)
+        _call(cell, instance, before.with_times(reservation.Times(runtime_us)), mark)
+        _finish(spec, holdings.fetch(cell, server))
+        return before
+
+
+def give_back(context: nova_context.RequestContext, server: str,
+              has_room: Callable[[objects.Instance, reservation.Reservation], bool],
+              ) -> reservation.Reservation | None:
+    """Give a shrunk server what it asks for, or finish what was begun.
+
+    :param has_room: whether it may have this reservation now
+    :returns: what it has then, None if it stays shrunk
+    :raises RefusedError: if it stays as it was
+    :raises NotFound: if Nova does not know it
+    """
+    with _server(context, server) as (cell, spec, instance):
+        mark = preempted.mark_of(instance)
+        _finish(spec, instance)
+        if mark is None or preempted.MARK not in instance.system_metadata:
+            return _reservation_of(instance) if mark is not None else None
+        has = _reservation_of(instance)
+        wanted = has.with_times(_asked_before(context, spec, instance, mark))
+        if instance.task_state is not None or not has_room(instance, wanted):
+            return None
+        _call(cell, instance, wanted, dataclasses.replace(
+            mark, was_us=has.runtime_us, period_us=has.period_us, returned=True))
+        _finish(spec, holdings.fetch(cell, server))
+        return wanted
+
+
+@contextlib.contextmanager
+def _server(context: nova_context.RequestContext, server: str) -> Iterator[tuple[
+        nova_context.RequestContext, objects.RequestSpec, objects.Instance]]:
+    """Give the context of a server's cell, its request, and the server.
+
+    :raises RefusedError: if it is in no cell
+    """
+    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
+    spec = objects.RequestSpec.get_by_instance_uuid(context, server)
+    if mapping.cell_mapping is None:
+        raise compute_call.RefusedError('The server is on no host yet.')
+    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
+        yield cell, spec, holdings.fetch(cell, server)
+
+
+def _call(cell: nova_context.RequestContext, instance: objects.Instance,
+          wanted: reservation.Reservation, mark: preempted.Mark | None = None) -> None:
+    # An older nova-rt-compute knows no note.
+    note = {} if mark is None else {'note': mark.to_text()}
+    compute_call.call(
+        cell, instance, 'change_reservation',
+        'run this again when it does, which finishes or repeats the change', 'when it starts',
+        runtime_us=wanted.runtime_us, period_us=wanted.period_us, **note)
+
+
+def _asked_before(context: nova_context.RequestContext, spec: objects.RequestSpec,
+                  instance: objects.Instance, mark: preempted.Mark) -> reservation.Times:
+    """Return what a server is owed that was shrunk: what it had, or what its new flavor says.
+
+    Not what the request says: where a server is moved, Nova puts the flavor that it has there.
+    """
+    if instance.instance_type_id == mark.flavor:
+        return reservation.Times(mark.owed_us)
+    try:
+        flavor = objects.Flavor.get_by_flavor_id(context, instance.flavor.flavorid)
+    except exception.FlavorNotFound:
+        return reservation.Times(mark.owed_us)
+    return reservation.times_from_hints(
+        preempted.former_hints(spec.scheduler_hints or {}, mark)).over(
+            reservation.times_from_extra_specs(flavor.extra_specs))
 
 
 def _finish(spec: objects.RequestSpec, instance: objects.Instance) -> None:
@@ -70,12 +154,24 @@ def _finish(spec: objects.RequestSpec, instance: objects.Instance) -> None:
     """
     if holdings.HINT_DUE not in instance.system_metadata:
         return
+    mark = preempted.mark_of(instance)
+    if mark is not None and mark.returned:
+        spec.scheduler_hints = preempted.former_hints(spec.scheduler_hints or {}, mark)
+        del instance.system_metadata[preempted.MARK]
     _store(spec, _reservation_of(instance))
     del instance.system_metadata[holdings.HINT_DUE]
     instance.task_state = None
+    # None as well: somebody may have reset the state meanwhile.
+    _save(instance, [in_place.CHANGED, None])
+
+
+def _save(instance: objects.Instance, expected: list[str | None]) -> None:
+    """Save a server.
+
+    :raises RefusedError: if another operation has begun
+    """
     try:
-        # None as well: somebody may have reset the state meanwhile.
-        instance.save(expected_task_state=[in_place.CHANGED, None])
+        instance.save(expected_task_state=expected)
     except exception.UnexpectedTaskStateError:
         raise compute_call.RefusedError(
             'Another operation on the server is under way: run this again when it has '
@@ -92,7 +188,7 @@ def _reservation_of(instance: objects.Instance) -> reservation.Reservation:
 
 def _store(spec: objects.RequestSpec, has: reservation.Reservation) -> None:
     hints = _hints(spec, has)
-    if hints != (spec.scheduler_hints or {}):
+    if hints != (spec.scheduler_hints or {}) or spec.obj_what_changed():
         spec.scheduler_hints = hints
         spec.save()
 

@@ -79,6 +79,11 @@ class Capacity(command.Lister):
 def _reasons(answer: Json) -> Iterator[tuple[str, ...]]:
     if answer['fault']:
         yield '', 'fault', '', '', '', answer['fault']
+    waits = answer.get('waiting')
+    if waits:
+        yield ('', 'waiting', '', '', '',
+               f'It waits for room since {waits["since"]}, until {waits["until"]}, and is number '
+               f'{waits["place"]} of those who wait. {waits["reason"]}')
     # Before version 1.2 the API did not tell.
     yield from _rows('', answer.get('shortfalls', ()))
     for host in answer['hosts']:

@@ -17,10 +17,12 @@ import sqlalchemy as sa
 from nova_rt import shares
 from nova_rt.instance import eviction
 from nova_rt.instance import holdings
+from nova_rt.instance import preempted
 from nova_rt.removal import documents
 
 KEYS = (holdings.PCPUS, holdings.OLD + holdings.PCPUS, holdings.NEW + holdings.PCPUS,
-        holdings.IN_PLACE, holdings.HINT_DUE, holdings.GROWTH, eviction.MARK)
+        holdings.IN_PLACE, holdings.HINT_DUE, holdings.GROWTH, eviction.MARK,
+        preempted.MARK)
 _MERGED = f'%{shares.EXTRA_SPEC}%'
 _REPORTED = '%"rt_%'
 # Nova's own tables, and its archive of them, which has the same columns.

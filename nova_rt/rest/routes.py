@@ -12,6 +12,7 @@ from nova_rt.rest.handlers import fit
 from nova_rt.rest.handlers import hosts
 from nova_rt.rest.handlers import reservations
 from nova_rt.rest.handlers import servers
+from nova_rt.rest.handlers import waiting
 
 ENDPOINTS = (
     Endpoint('GET', '/hosts', hosts.list_hosts, policies.HOSTS_LIST,
@@ -43,6 +44,9 @@ ENDPOINTS = (
     Endpoint('PATCH', '/servers/{server}/reservation', reservations.change,
              policies.SERVERS_SET, 'Change the runtime or period of a server while it runs',
              schemas.SERVER, body=schemas.TIMES, refusals=(404, 409, 415), since='1.1'),
+    Endpoint('GET', '/waiting', waiting.list_waiting, policies.WAITING_LIST,
+             'List new servers that wait for room, in the order of their turns',
+             schemas.WAITING, query={'project_id': schemas.FILTERS['project_id']}, since='1.6'),
     Endpoint('GET', '/projects', servers.list_projects, policies.PROJECTS_LIST,
              'List what projects hold', schemas.PROJECTS,
              query={'project_id': schemas.FILTERS['project_id']}),

@@ -99,6 +99,16 @@ PROJECTS = _object({'projects': _list(_object({
     'project_id': _TEXT, 'servers': _COUNT, 'vcpus': _COUNT, 'share': _SHARE})),
     'unreachable_cells': _list(_TEXT)})
 
+_TIME = {'type': 'string', 'description': 'UTC, such as 2026-11-27T00:00:00Z'}
+_WAITING = _object({
+    'server': _UUID, 'name': _TEXT, 'project_id': _TEXT,
+    'criticality': {'type': ['string', 'null'], 'enum': [*criticality.Criticality.__members__,
+                                                         None]},
+    'place': {'type': 'integer', 'minimum': 1, 'description': 'among all that wait'},
+    'since': _TIME, 'until': {**_TIME, 'description': 'when it fails instead; UTC'},
+    'reason': {'type': 'string', 'description': 'why it was refused last'}})
+WAITING = _object({'waiting': _list(_WAITING)})
+
 _HINTS = {'type': 'object', 'description': 'as a server is created with them',
           'additionalProperties': {'anyOf': [_TEXT, _NUMBER, _list(_TEXT)]}}
 _FLAVOR: Schema = {**_NAME, 'description': 'id or name'}
@@ -183,8 +193,10 @@ WHY = _object({
     'fault': {'type': 'string', 'description': 'what Nova recorded last, if anything'},
     'shortfalls': {**_SHORTFALLS, 'description': 'since 1.2: whatever the host'},
     'hosts': _list(_object({
-        'host': _TEXT, 'fits': {'type': 'boolean'}, 'shortfalls': _SHORTFALLS}))},
-    ('shortfalls',))
+        'host': _TEXT, 'fits': {'type': 'boolean'}, 'shortfalls': _SHORTFALLS})),
+    'waiting': {**_or_null(_WAITING),
+                'description': 'since 1.6: if it waits for room, how'}},
+    ('shortfalls', 'waiting'))
 CAPACITY = _object({
     'reservation': _or_null(RESERVATION), 'total': _COUNT,
     'hosts': _list(_object({

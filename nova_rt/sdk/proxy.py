@@ -24,7 +24,7 @@ from nova_rt.sdk import answers
 from nova_rt.sdk import resources
 from nova_rt.sdk.answers import Json
 
-MICROVERSION = '1.5'
+MICROVERSION = '1.6'
 """Which version of the API is asked for, unless the cloud's configuration names one."""
 
 
@@ -73,6 +73,12 @@ class Proxy(proxy.Proxy):
         return resources.Server.existing(**self._ask(
             'PATCH', f'/servers/{_quoted(server)}/reservation',
             json=_given(runtime_us=runtime_us, period_us=period_us)))
+
+    def waiting(self, project_id: str | None = None) -> Iterator[resources.Waiting]:
+        """Yield the new servers that wait for room, in the order of their turns."""
+        answer = self._ask('GET', '/waiting', params=_given(project_id=project_id))
+        for entry in answer['waiting']:
+            yield resources.Waiting.existing(**entry)
 
     def projects(self, project_id: str | None = None) -> Iterator[resources.Project]:
         """Yield what projects hold.

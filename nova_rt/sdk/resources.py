@@ -52,6 +52,24 @@ class Server(resource.Resource):
     criticality = resource.Body('criticality')
 
 
+class Waiting(resource.Resource):
+    """A new server that waits for room.
+
+    :ivar place: from 1, among all that wait
+    :ivar since, until: since when it waits, and when it fails instead
+    :ivar reason: why it was refused last
+    """
+
+    uuid = resource.Body('server', alternate_id=True)
+    name = resource.Body('name')
+    project_id = resource.Body('project_id')
+    criticality = resource.Body('criticality')
+    place = resource.Body('place', type=int)
+    since = resource.Body('since')
+    until = resource.Body('until')
+    reason = resource.Body('reason')
+
+
 class Project(resource.Resource):
     """What the servers of a project hold together."""
 

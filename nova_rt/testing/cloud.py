@@ -30,6 +30,7 @@ from nova_rt import shares
 from nova_rt.audit import auditor
 from nova_rt.compute import claims
 from nova_rt.compute import hooks
+from nova_rt.conductor import hooks as conductor_hooks
 from nova_rt.instance import holdings
 from nova_rt.reaction import counts
 from nova_rt.testing import cases
@@ -71,7 +72,8 @@ class _ReservationServices(cases.ReservationTestCase):
                 target, name, value, create=True))
         self.useFixture(fixtures.MockPatchObject(
             service, 'SERVICE_MANAGERS', dict(service.SERVICE_MANAGERS, **{
-                'nova-compute': hooks.MANAGER})))
+                'nova-compute': hooks.MANAGER,
+                'nova-conductor': conductor_hooks.MANAGER})))
         for driver, of_all_hosts in (
                 (FakeContainerDriver, 'kernels'), (FakeContainerDriver, 'capacities'),
                 (FakeContainerDriver, '_copies'), (FakeMachineDriver, 'hypervisors'),

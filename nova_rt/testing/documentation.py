@@ -90,6 +90,7 @@ NOT_TYPED = {
     'openstack flavor set arm': 'nova_rt/tests/functional/test_criticality.py sets it',
     'openstack server create slam': 'nova_rt/tests/functional/test_criticality.py asks the API',
     'openstack server event': 'nova_rt/tests/e2e/test_misses.py asks the API',
+    'openstack rt waiting list': 'nova_rt/tests/functional/rest/test_commands.py runs it',
     'openstack rt defrag': 'test_defrag.py and test_between.py in nova_rt/tests/functional/rest '
                            'run it; those in nova_rt/tests/unit/osc print what is shown',
     'curl -s -H "X-Auth-Token': 'needs a token; test_openstack_rt.py asks the API',

@@ -214,6 +214,11 @@ class NovaConductor(NovaProcess):
     name = 'nova-conductor'
     needs = (*NovaProcess.needs, 'nova-api', 'catalogue')
 
+    def command(self) -> Sequence[str]:
+        """Return ours, unless Nova is to be as released."""
+        script = 'nova-rt-conductor' if self.site.nova_rt else self.name
+        return self.site.script(script), *super().command()[1:]
+
 
 class NovaScheduler(NovaProcess):
     """The part that chooses the host."""

@@ -17,9 +17,9 @@ _FLOOR = {'nova_rt', 'nova_rt.instance', 'nova_rt.allocations'}
 _PRODUCT = _FLOOR | {
     'nova_rt.signatures', 'nova_rt.virt', 'nova_rt.filters', 'nova_rt.policies',
     'nova_rt.limits', 'nova_rt.api',
-    'nova_rt.compute', 'nova_rt.db', 'nova_rt.audit', 'nova_rt.view', 'nova_rt.explain',
-    'nova_rt.metrics', 'nova_rt.monitor', 'nova_rt.reaction', 'nova_rt.removal', 'nova_rt.defrag',
-    'nova_rt.model'}
+    'nova_rt.compute', 'nova_rt.conductor', 'nova_rt.db', 'nova_rt.audit', 'nova_rt.view',
+    'nova_rt.explain', 'nova_rt.metrics', 'nova_rt.monitor', 'nova_rt.reaction',
+    'nova_rt.removal', 'nova_rt.defrag', 'nova_rt.model'}
 
 # By room, the rooms that it may import, itself always among them. A folder or a
 # module of its own; what is not named belongs to the nearest room above it.
@@ -38,6 +38,8 @@ ALLOWED = {
     'nova_rt.filters': _FLOOR | {'nova_rt.signatures'},
     'nova_rt.compute': _FLOOR | {
         'nova_rt.defrag', 'nova_rt.signatures', 'nova_rt.virt', 'nova_rt.reaction'},
+    'nova_rt.conductor': _FLOOR | {
+        'nova_rt.signatures', 'nova_rt.filters', 'nova_rt.view', 'nova_rt.explain'},
     'nova_rt.audit': _FLOOR | {'nova_rt.virt'},
     'nova_rt.view': _FLOOR | {'nova_rt.filters'},
     'nova_rt.explain': _FLOOR | {

@@ -10,7 +10,8 @@ EDGES = {
     "Nova's own methods, which are overridden or called": {
         'nova_rt.compute.claims', 'nova_rt.compute.evacuation',
         'nova_rt.compute.live_migration', 'nova_rt.compute.manager',
-        'nova_rt.compute.resource_tracker',
+        'nova_rt.compute.resource_tracker', 'nova_rt.conductor.manager',
+        'nova_rt.conductor.requests', 'nova_rt.conductor.tasks',
         'nova_rt.filters.hooks', 'nova_rt.filters.request_filter',
         'nova_rt.filters.rt_share_weigher', 'nova_rt.signatures',
         'nova_rt.testing', 'nova_rt.virt.driver', 'nova_rt.virt.live_migration',

@@ -17,6 +17,8 @@ from nova_rt.rest.endpoints import Call
 from nova_rt.rest.endpoints import Json
 from nova_rt.rest.handlers import common
 from nova_rt.rest.handlers import servers
+from nova_rt.rest.handlers import waiting
+from nova_rt.view import waiting as view
 
 
 def explain(call: Call) -> Json:
@@ -26,7 +28,7 @@ def explain(call: Call) -> Json:
     hosts = list(question.hosts(call.admin))
     moves = (pieces.moves_that_help(call.admin, hosts, question)
              if microversions.has(call.version, '1.3') else {})
-    answer = {
+    answer: Json = {
         'reservation': common.of_reservation(request.wanted), 'fault': request.fault,
         'hosts': [_host(host.name, [
             *shortfalls.of_host(host, request),
@@ -34,6 +36,9 @@ def explain(call: Call) -> Json:
     if microversions.has(call.version, '1.2'):
         answer['shortfalls'] = [_shortfall(each) for each in (
             *quotas.shortfalls_of(question.quotas), *shortfalls.together(hosts, request))]
+    if microversions.has(call.version, '1.6'):
+        waits = view.one(call.admin, call.body['server']) if 'server' in call.body else None
+        answer['waiting'] = None if waits is None else waiting.of_entry(waits)
     return answer
 
 

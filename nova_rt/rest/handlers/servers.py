@@ -23,7 +23,7 @@ def list_servers(call: Call) -> Json:
     """Return a page of the servers that hold a reservation."""
     if 'host' in call.query and not call.allows(policies.SERVERS_HOST):
         raise errors.ForbiddenError('Your roles do not allow to ask for a host.')
-    page = servers.page(call.admin, _scope(call), call.query['limit'],
+    page = servers.page(call.admin, scope(call), call.query['limit'],
                         call.query.get('marker'))
     return {'servers': [_server(call, server) for server in page.servers],
             'next': page.servers[-1].uuid if page.more else None,
@@ -37,7 +37,7 @@ def show_server(call: Call) -> Json:
 
 def list_projects(call: Call) -> Json:
     """Return what each project holds, as far as the caller may see."""
-    projects, unreachable = servers.by_project(call.admin, _scope(call))
+    projects, unreachable = servers.by_project(call.admin, scope(call))
     return {'projects': [{
         'project_id': project.uuid, 'servers': project.servers,
         'vcpus': project.vcpus, 'share': project.share} for project in projects],
@@ -85,7 +85,7 @@ def changed_by_nova(uuid: str) -> Iterator[None]:
         raise unknown(uuid) from None
 
 
-def _scope(call: Call) -> holders.Scope:
+def scope(call: Call) -> holders.Scope:
     """Return which servers are asked for.
 
     :raises ForbiddenError: if they are not the caller's to see

@@ -7,11 +7,13 @@ reject. Nova's scheduler, Placement and our claims are real.
 
 import collections
 
+from nova import context
 from oslo_config import cfg
 
 from nova_rt import bandwidth
 from nova_rt import criticality
 from nova_rt.instance import flavors
+from nova_rt.instance import waiting
 from nova_rt.testing import cloud
 from nova_rt.testing import fake_kernel
 from nova_rt.testing import full
@@ -31,6 +33,12 @@ FIRST, SECOND = ({letter: tasks * CPUS for letter, tasks in each.items()} for ea
 
 
 class CriticalityCase(cloud.CloudTestCase):
+
+    def start_service(self, name, *args, **kwargs):
+        service = super().start_service(name, *args, **kwargs)
+        if name == 'conductor':
+            self.manager = service.manager
+        return service
 
     def setUp(self):
         super().setUp()
@@ -173,4 +181,25 @@ class TestTables(CriticalityCase):
         self.deploy('C', CPUS - 1, 4_000, 3_800)
         self.deploy('C', 1, 4_000, 3_800, state='ERROR')
         assert self.places() == {('C', 'N1'): CPUS, ('C', 'N2'): CPUS}
+        self.assert_ledgers([95] * CPUS, [95] * CPUS)
+
+    def test_table_4_with_one_pending(self):
+        self.flags(wait_for_room=600, group='rt')
+        for node in ('N1', 'N2'):
+            self.start_taking(node, 'C', CPUS)
+            self.deploy('C', CPUS, 4_000, 3_800)
+        full = {('C', 'N1'): CPUS, ('C', 'N2'): CPUS}
+        assert self.places() == full
+        self.deploy('C', 1, 4_000, 3_800, state='BUILD')
+        admin = context.get_admin_context()
+        self.eventually(lambda: self.assertEqual(1, len(waiting.everyone(admin))))
+        self.manager.place_those_who_wait(admin)
+        assert self.places() == full
+        self._delete_server(next(each for each in self.servers()
+                                 if each['OS-EXT-SRV-ATTR:host'] == 'N1'))
+
+        def is_placed():
+            self.manager.place_those_who_wait(admin)
+            self.assertEqual(full, self.places())
+        self.eventually(is_placed)
         self.assert_ledgers([95] * CPUS, [95] * CPUS)

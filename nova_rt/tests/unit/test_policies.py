@@ -26,7 +26,8 @@ ALLOWED = {
     policies.SERVERS_SET: {'admin'}, policies.SERVERS_SET_BEYOND: {'admin'},
     policies.HINT: set(CALLERS), policies.HINT_BEYOND: set(CALLERS),
     policies.HINT_CRITICALITY: {'admin'},
-    policies.PROJECTS_LIST: PROJECT, policies.WHY: CLOUD, policies.CAPACITY: CLOUD,
+    policies.WAITING_LIST: PROJECT, policies.PROJECTS_LIST: PROJECT,
+    policies.WHY: CLOUD, policies.CAPACITY: CLOUD,
 }
 
 

@@ -170,3 +170,24 @@ def test_nothing_fits_where_something_is_missing():
     assert room(filled(), trouble='It is down.') == (0, 'It is down.')
     assert room(filled(), {'VCPU': 1}) == (
         0, 'CUSTOM_RT_SHARE: Placement has too little left to allocate.')
+
+
+CAP = 1 << 20
+
+
+@pytest.mark.parametrize(('changes', 'waits'), [
+    ({}, True), ({'refusals': [('closed', 'x')]}, True), ({'refusals': [('zone', 'x')]}, False),
+    ({'left': {'MEMORY_MB': 1, shares.RESOURCE_CLASS: 0}}, False), ({'trouble': 'x'}, False),
+    ({'reported': None}, False), ({'kind': kinds.Kind.MACHINE}, False),
+    ({'reported': shares.HostShares.empty((CAP,)), 'left': {
+        'MEMORY_MB': 64, shares.RESOURCE_CLASS: CAP}}, False),
+    ({'reported': shares.HostShares.empty((CAP // 2,))}, False)])
+def test_waiting_helps_where_nothing_lacks_but_bandwidth(changes, waits):
+    wanted = reservation.Reservation(60_000, 100_000, 1)
+    full = shares.HostShares.empty((CAP,)).add(wanted, (0,))
+    host = shortfalls.Host('h', '', full, {'MEMORY_MB': 64, shares.RESOURCE_CLASS: 0},
+                           kinds.Kind.CONTAINER)
+    request = shortfalls.Request(
+        wanted, {'MEMORY_MB': 64, shares.RESOURCE_CLASS: wanted.share},
+        kind=kinds.Choice(kinds.Kind.CONTAINER, 'it is'))
+    assert shortfalls.only_room(dataclasses.replace(host, **changes), request) is waits

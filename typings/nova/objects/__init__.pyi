@@ -164,6 +164,12 @@ class InstanceList(_Object):
 
 class BuildRequest(_Object):
     instance_uuid: str
+    block_device_mappings: Any
+    tags: Any
+    instance: Instance
+    @classmethod
+    def get_by_instance_uuid(cls, context: nova_context.RequestContext,
+                             instance_uuid: str) -> Self: ...
 
 class BuildRequestList(_Object):
     def __iter__(self) -> Iterator[BuildRequest]: ...
@@ -277,6 +283,9 @@ class InstanceMapping(_Object):
     user_id: str
     project_id: str
     cell_mapping: CellMapping | None
+    queued_for_delete: bool
+    def save(self) -> None: ...
+    def destroy(self) -> None: ...
     @classmethod
     def get_by_instance_uuid(cls, context: nova_context.RequestContext,
                              instance_uuid: str) -> Self: ...
@@ -296,6 +305,7 @@ class RequestSpec(_Object):
     flavor: Flavor
     image: ImageMeta | None
     num_instances: int
+    is_bfv: bool
     ignore_hosts: list[str] | None
     force_hosts: list[str] | None
     instance_uuid: str
@@ -311,6 +321,7 @@ class RequestSpec(_Object):
     root_required: set[str]
     def obj_set_defaults(self) -> None: ...
     def save(self) -> None: ...
+    def destroy(self) -> None: ...
     @classmethod
     def get_by_instance_uuid(cls, context: nova_context.RequestContext,
                              instance_uuid: str) -> Self: ...

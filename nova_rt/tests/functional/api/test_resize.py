@@ -6,6 +6,8 @@ from nova import objects
 from nova.policies import servers as server_policies
 from nova.tests.functional import integrated_helpers
 
+from nova_rt.instance import holdings
+from nova_rt.instance import preempted
 from nova_rt.testing import cases
 from nova_rt.testing.cases import PERIOD
 from nova_rt.testing.cases import RUNTIME
@@ -110,6 +112,7 @@ class ResizeOfARunningServerTest(integrated_helpers._IntegratedTestBase,
         server = self._wait_for_state_change(server, 'ACTIVE')
         self.assertEqual({'cpu.rt_runtime_us': ['120000']},
                          server['scheduler_hints'])
+        self.assert_not_resized_while_shrunk(server)
         resize = {'resize': {'flavorRef': cases.make_flavor(
             {RUNTIME: '5000', PERIOD: '10000'})}}
         self.api.post_server_action(
@@ -119,3 +122,16 @@ class ResizeOfARunningServerTest(integrated_helpers._IntegratedTestBase,
         resize['resize']['flavorRef'] = cases.make_flavor({PERIOD: '400000'})
         self.api.post_server_action(server['id'], resize)
         self._wait_for_state_change(server, 'VERIFY_RESIZE')
+
+    def assert_not_resized_while_shrunk(self, server):
+        """Its stored hint is not what its user has asked for, whatever the new flavor says."""
+        instance = holdings.find(nova_context.get_admin_context(), server['id'])
+        instance.system_metadata[preempted.MARK] = '{}'
+        instance.save()
+        refused = self.api.post_server_action(
+            server['id'], {'resize': {'flavorRef': cases.make_flavor(RESERVED)}},
+            check_response_status=[400])
+        self.assertIn('This server has less than its reservation for a while',
+                      refused['badRequest']['message'])
+        del instance.system_metadata[preempted.MARK]
+        instance.save()

@@ -126,6 +126,33 @@ class TestCommands(CommandsCase):
         self.assertEqual([('host1', 3), ('host2', 5), ('', 8)], [
             (row['host'], row['servers']) for row in rows])
 
+    def test_who_waits_is_told_since_when_and_why(self):
+        self.assertEqual([], self.told('waiting', 'list'))
+        self.flags(wait_for_room=600, group='rt')
+        server = self.api.post_server({'server': self._build_server(
+            flavor_id=self.make_flavor(80, 4, **{'hw:cpu.rt_criticality': 'C'}),
+            networks='none', name='patient')})
+        row, = self.eventually(lambda: self._waiting(1))
+        self.assertEqual((1, server['id'], 'patient', 'C'), tuple(
+            row[name] for name in ('place', 'id', 'name', 'criticality')))
+        self.assertIn('No room on', row['why'])
+        self.assertLess(row['since'], row['until'])
+        told, = (each['why'] for each in self.told('why', server['id'])
+                 if each['what'] == 'waiting')
+        self.assertIn(f'until {row["until"]}, and is number 1', told)
+        # The server is of the project that boots; the token's project is another one.
+        self.assertEqual([], self.told('waiting', 'list', token='user'))
+        self.assert_refused('your own project only', 'waiting', 'list', '--project-id',
+                            row['project_id'], token='user')
+        self.assert_refused('came with version 1.6', 'waiting', 'list', version='1.5')
+        self._delete_server(server)
+        self.assertEqual([], self.told('waiting', 'list'))
+
+    def _waiting(self, count):
+        rows = self.told('waiting', 'list')
+        self.assertEqual(count, len(rows))
+        return rows
+
     def test_a_quota_is_told_before_any_host(self):
         # batch, of the same project, has 1 vCPU.
         self.flags(cores=2, group='quota')
@@ -182,7 +209,7 @@ class TestCommands(CommandsCase):
         self.assert_refused(
             'There is no server 12345678-1234-4234-8234-123456789012',
             'why', '12345678-1234-4234-8234-123456789012')
-        self.assert_refused('There is no such version: ask for 1.0 to 1.5',
+        self.assert_refused('There is no such version: ask for 1.0 to 1.6',
                             'host', 'list', version='1.99')
         self.assert_refused('--os-rt-api-version 0.9 is not known here',
                             'host', 'list', version='0.9')

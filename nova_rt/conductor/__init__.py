@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-rt-conductor: new servers that find no room wait for it, instead of failing."""
