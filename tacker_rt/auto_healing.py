@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tacker's auto-healing, which first asks nova-rt for more.
+
+tacker-server loads it where tacker.conf says so::
+
+  [prometheus_plugin]
+  auto_healing = true
+  auto_healing_package = tacker_rt.auto_healing
+  auto_healing_class = AutoHealing
+
+Alerts with the label ``remedy: raise`` are about missed deadlines. The VNFC's reservation is
+raised in place; only if that cannot be, or does not help, Tacker heals it. All others are
+Tacker's own.
+"""
+
+from collections.abc import Iterable
+import datetime
+from typing import Any
+
+from oslo_config import cfg
+from oslo_log import log as logging
+from tacker.sol_refactored.api import validator
+from tacker.sol_refactored.api.schemas import prometheus_plugin_schemas
+from tacker.sol_refactored.common import coordinate
+from tacker.sol_refactored.common import exceptions
+from tacker.sol_refactored.common import lcm_op_occ_utils
+from tacker.sol_refactored.common import monitoring_plugin_base
+from tacker.sol_refactored.common import prometheus_plugin
+from tacker.sol_refactored.common import vnf_instance_utils
+
+from tacker_rt import raising
+from tacker_rt import vim_compute
+from tacker_rt import vnfcs
+
+LOG = logging.getLogger(__name__)
+CONF = cfg.CONF
+
+GROUP = 'nova_rt'
+OPTIONS = [
+    cfg.IntOpt('raise_percent', default=25, min=1, help=(
+        'By how much of what a VNFC has, its reservation is raised at a time; never above what '
+        'its flavor reserves.')),
+    cfg.IntOpt('raise_wait', default=300, min=1, help=(
+        'For how many seconds after that nothing more is done for the VNFC. Longer than the '
+        'alert needs to end when no deadline is missed any more.')),
+    cfg.StrOpt('otherwise', default='heal', choices=[
+        ('heal', 'make the VNFC anew'), ('leave', 'leave it alone')], help=(
+            'What happens to a VNFC that cannot have more: it has all that its flavor reserves, '
+            'or nova-rt has refused it.')),
+]
+CONF.register_opts(OPTIONS, GROUP)
+
+_OPENSTACK = 'OPENSTACK'
+
+
+class AutoHealing(prometheus_plugin.PrometheusPluginAutoHealing):
+    """What tacker-server gives alerts to."""
+
+    @staticmethod
+    def instance() -> Any:
+        """Return the only one; see base class."""
+        base = prometheus_plugin.PrometheusPluginAutoHealing
+        if base._instance is None:
+            if not CONF.prometheus_plugin.auto_healing:
+                base._instance = monitoring_plugin_base.MonitoringPluginStub.instance()
+            else:
+                AutoHealing()
+        return base._instance
+
+    @validator.schema_nover(prometheus_plugin_schemas.AlertMessage)
+    def _alert(self, request: Any, body: dict[str, Any]) -> None:
+        """Take the alerts to which a larger reservation is the answer; Tacker heals the others."""
+        known = vnfcs.all_of(vnf_instance_utils.get_inst_all(request.context))
+        left = [alert for alert in body['alerts'] if _is_ours(alert)
+                and _is_to_be_healed(request.context, alert, known)]
+        super()._alert(request, body={**body, 'alerts': left})
+
+
+def _is_ours(alert: dict[str, Any]) -> bool:
+    return bool(alert['status'] == 'firing'
+                and alert['labels']['function_type'] == 'auto_heal')
+
+
+def _is_to_be_healed(context: Any, alert: dict[str, Any], known: Iterable[vnfcs.Vnfc]) -> bool:
+    """Return whether an alert is left to Tacker; name the VNFC in it as Tacker does."""
+    labels = alert['labels']
+    vnfc = vnfcs.find(labels, known)
+    if vnfc is None:
+        # Without Tacker's labels: a server of somebody else's, or one that was just replaced.
+        return vnfcs.VNF in labels and vnfcs.VNFC in labels
+    labels.update({vnfcs.VNF: vnfc.vnf.id, vnfcs.VNFC: vnfc.id})
+    vim = vnf_instance_utils.select_vim_info(vnfc.vnf.vimConnectionInfo)
+    if labels.get('remedy') != 'raise' or not vnfc.is_healed or _OPENSTACK not in vim.vimType:
+        return True
+    try:
+        return _is_hopeless(context, vnfc.vnf.id, vnfc.server, vim_compute.Compute(vim))
+    except (exceptions.SolException, vim_compute.UnansweredError) as exc:
+        LOG.warning('Server %s misses deadlines, and nothing is done for it now: %s',
+                    vnfc.server, exc)
+        return False
+
+
+@coordinate.lock_vnf_instance('{vnf}')
+def _is_hopeless(context: Any, vnf: str, server: str, compute: vim_compute.Compute) -> bool:
+    """Take the next step for a server; return whether it is to be healed.
+
+    Tacker's own operations on the VNF, and other processes that hear the same alert, are kept
+    out meanwhile.
+
+    :raises OtherOperationInProgress: if one of them is under way, or has failed
+    """
+    lcm_op_occ_utils.check_lcmocc_in_progress(context, vnf)
+    shown = compute.show(server)
+    if shown is None:
+        return False
+    now = datetime.datetime.now(datetime.UTC)
+    rules = raising.Rules(CONF.nova_rt.raise_percent,
+                          datetime.timedelta(seconds=CONF.nova_rt.raise_wait))
+    step, runtime_us = raising.next_step(shown, rules, now)
+    reason = 'it has all that its flavor reserves'
+    if step is raising.Step.RAISE:
+        # First, so that whoever hears the alert next waits, though this process ends here.
+        compute.mark(server, now)
+        try:
+            compute.set_runtime(server, runtime_us)
+        except vim_compute.RefusedError as exc:
+            step, reason = raising.Step.HEAL, str(exc)
+            if _is_overtaken(compute, server):
+                step = raising.Step.WAIT
+        else:
+            LOG.info('Server %s misses deadlines: its runtime is raised to %d µs.',
+                     server, runtime_us)
+    if step is not raising.Step.HEAL:
+        return False
+    LOG.warning('Server %s misses deadlines and gets no more: %s. What is done: %s.',
+                server, reason.rstrip('.'), CONF.nova_rt.otherwise)
+    return bool(CONF.nova_rt.otherwise == 'heal')
+
+
+def _is_overtaken(compute: vim_compute.Compute, server: str) -> bool:
+    """Return whether a refusal was for what somebody does to the server, which passes."""
+    shown = compute.show(server)
+    return shown is None or shown.busy

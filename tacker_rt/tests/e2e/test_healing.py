@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A VNFC that misses deadlines: first it gets more, in place, and only then it is healed."""
+
+import datetime
+import json
+import time
+import urllib.request
+
+import pytest
+
+from nova_rt.tests.e2e import driver
+from tacker_rt.testing import packages
+from tacker_rt.tests.e2e import servers
+from tacker_rt.tests.e2e.heat import HINTS
+from tacker_rt.tests.e2e.vnf import STANDARD
+
+PERIOD_US = 100_000
+# As in the package, and as in the flavor; the stack's Tacker raises by half.
+FIRST, SECOND, MOST = 30_000, 45_000, 60_000
+# Longer than the stack's Tacker waits.
+PATIENCE_S = 6
+POLICY = '"rt:servers:set": "role:admin or (role:member and project_id:%(project_id)s)"\n'
+VDUS = 'Definitions/df_simple.yaml'
+
+
+@pytest.fixture
+def members_may_set(stack):
+    """Members of a project change its reservations, up to their flavors'."""
+    path = stack.site.rundir.etc / 'nova' / 'policy.yaml'
+    path.write_text(POLICY)
+    yield
+    path.unlink()
+
+
+@pytest.fixture
+def flavor_of_most(admin):
+    """A flavor that reserves twice what the package asks for."""
+    admin.run('flavor create vnf_most --vcpus 2 --ram 64 --disk 1 '
+              f'--property hw:cpu.rt_runtime_us={MOST} '
+              f'--property hw:cpu.rt_period_us={PERIOD_US}')
+    yield 'vnf_most'
+    admin.run('flavor delete vnf_most')
+
+
+@pytest.fixture
+def vnf(flavor_of_most, operator):
+    """A VNF that lets itself be healed, and whose first VDU has that flavor."""
+    name = 'requested_additional_capability_name: vnf'
+    vdus = (packages.EXAMPLES / 'standard' / VDUS).read_text().replace(name, f'{name}_most', 1)
+    vnf = operator.create(operator.onboard('standard', files={VDUS: vdus}))
+    vnf.instantiate(**STANDARD)
+    vnf.let_itself_be_healed()
+    return vnf
+
+
+@pytest.fixture
+def alert(stack):
+    """Posts what Alertmanager does while an alert goes on."""
+    def post(server, **labels):
+        body = {'receiver': 'tacker', 'status': 'firing', 'version': '4', 'alerts': [{
+            'status': 'firing', 'fingerprint': '1', 'annotations': {},
+            'startsAt': datetime.datetime.now(datetime.UTC).isoformat(),
+            'labels': {'alertname': 'VnfcMissesDeadlines', 'receiver_type': 'tacker',
+                       'function_type': 'auto_heal', 'server': server, 'remedy': 'raise',
+                       **labels}}]}
+        request = urllib.request.Request(
+            stack.site.url('tacker-server', '/alert/auto_healing'), json.dumps(body).encode(),
+            {'Content-Type': 'application/json'})
+        with urllib.request.urlopen(request) as answer:
+            assert answer.status == 204
+    return post
+
+
+def held(runtime_us):
+    return servers.Held(runtime_us, PERIOD_US, 2)
+
+
+def test_it_is_raised_in_place_up_to_its_flavor_and_then_healed(
+        members_may_set, vnf, alert, observer):
+    server, = vnf.servers('VDU_RT')
+    alert(server)
+    assert observer.held(server) == held(SECOND)
+    alert(server)
+    assert observer.held(server) == held(SECOND)
+    vnf.scale('SCALE_OUT')
+    first, second = sorted(vnf.servers('VDU_RT'), key=lambda each: each != server)
+    assert (observer.held(first), observer.held(second)) == (held(SECOND), held(FIRST))
+    time.sleep(PATIENCE_S)
+    alert(server)
+    assert observer.held(server) == held(MOST)
+    time.sleep(PATIENCE_S)
+    alert(server)
+    driver.until(lambda: server not in vnf.servers('VDU_RT'), 'it is made anew')
+    vnf.settled()
+    vnf.succeeded()
+    assert {observer.held(each).runtime_us for each in vnf.servers('VDU_RT')} == {FIRST}
+
+
+def test_what_has_no_room_for_more_is_healed(members_may_set, vnf, alert, owner, observer):
+    owner.create(HINTS, image='busybox', flavor='vnf', runtime_us=60_000)
+    server, = vnf.servers('VDU_RT')
+    alert(server)
+    driver.until(lambda: server not in vnf.servers('VDU_RT'), 'it is made anew')
+    vnf.settled()
+    vnf.succeeded()
+    assert observer.held(*vnf.servers('VDU_RT')) == held(FIRST)
