@@ -9,8 +9,7 @@ tacker-server loads it where tacker.conf says so::
   auto_healing_class = AutoHealing
 
 Alerts with the label ``remedy: raise`` are about missed deadlines. The VNFC's reservation is
-raised in place; only if that cannot be, or does not help, Tacker heals it. All others are
-Tacker's own.
+raised in place; only if that does not help, Tacker heals it. All others are Tacker's own.
 """
 
 from collections.abc import Iterable
@@ -43,10 +42,11 @@ OPTIONS = [
     cfg.IntOpt('raise_wait', default=300, min=1, help=(
         'For how many seconds after that nothing more is done for the VNFC. Longer than the '
         'alert needs to end when no deadline is missed any more.')),
-    cfg.StrOpt('otherwise', default='heal', choices=[
+    cfg.StrOpt('when_refused', default='leave', choices=[
         ('heal', 'make the VNFC anew'), ('leave', 'leave it alone')], help=(
-            'What happens to a VNFC that cannot have more: it has all that its flavor reserves, '
-            'or nova-rt has refused it.')),
+            'What happens to a VNFC that misses deadlines, and for which nova-rt has refused '
+            'more: most often, its host has no room. Heat makes the new server before it '
+            'deletes the old one, so healing fails unless there is room for both.')),
 ]
 CONF.register_opts(OPTIONS, GROUP)
 
@@ -117,24 +117,27 @@ def _is_hopeless(context: Any, vnf: str, server: str, compute: vim_compute.Compu
     rules = raising.Rules(CONF.nova_rt.raise_percent,
                           datetime.timedelta(seconds=CONF.nova_rt.raise_wait))
     step, runtime_us = raising.next_step(shown, rules, now)
-    reason = 'it has all that its flavor reserves'
     if step is raising.Step.RAISE:
         # First, so that whoever hears the alert next waits, though this process ends here.
         compute.mark(server, now)
-        try:
-            compute.set_runtime(server, runtime_us)
-        except vim_compute.RefusedError as exc:
-            step, reason = raising.Step.HEAL, str(exc)
-            if _is_overtaken(compute, server):
-                step = raising.Step.WAIT
-        else:
-            LOG.info('Server %s misses deadlines: its runtime is raised to %d µs.',
-                     server, runtime_us)
-    if step is not raising.Step.HEAL:
-        return False
-    LOG.warning('Server %s misses deadlines and gets no more: %s. What is done: %s.',
-                server, reason.rstrip('.'), CONF.nova_rt.otherwise)
-    return bool(CONF.nova_rt.otherwise == 'heal')
+        return _is_refused(compute, server, runtime_us) and CONF.nova_rt.when_refused == 'heal'
+    if step is raising.Step.HEAL:
+        LOG.warning('Server %s misses deadlines and has all that its flavor reserves: it is '
+                    'made anew.', server)
+    return step is raising.Step.HEAL
+
+
+def _is_refused(compute: vim_compute.Compute, server: str, runtime_us: int) -> bool:
+    """Raise a server; return whether that was refused for good."""
+    try:
+        compute.set_runtime(server, runtime_us)
+    except vim_compute.RefusedError as exc:
+        LOG.warning('Server %s misses deadlines, and its runtime is not raised to %d µs: %s '
+                    '[nova_rt] when_refused = %s.', server, runtime_us, exc,
+                    CONF.nova_rt.when_refused)
+        return not _is_overtaken(compute, server)
+    LOG.info('Server %s misses deadlines: its runtime is raised to %d µs.', server, runtime_us)
+    return False
 
 
 def _is_overtaken(compute: vim_compute.Compute, server: str) -> bool:

@@ -35,6 +35,10 @@ class UnansweredError(errors.NovaRTError):
     """Nobody knows whether it was done, or what there is; the message is a sentence."""
 
 
+class NoEndpointError(UnansweredError):
+    """The VIM's catalogue does not say where the API is."""
+
+
 class Compute:
     """The servers of one VIM.
 
@@ -78,7 +82,7 @@ class Compute:
         try:
             status, body = self._ask(self._rt, f'servers/{server}/reservation', 'PATCH',
                                      _RT_VERSION, {'runtime_us': runtime_us})
-        except auth_errors.EndpointNotFound:
+        except NoEndpointError:
             raise RefusedError(f'The catalogue has no endpoint of type {_RT}, by which '
                                'reservations are changed: create one.') from None
         if status in _REFUSALS:
@@ -106,8 +110,8 @@ class Compute:
              content: Mapping[str, Any] | None = None) -> tuple[int, Any]:
         try:
             answer, body = client.do_request(path, method, headers=dict(headers), body=content)
-        except auth_errors.EndpointNotFound:
-            raise
+        except auth_errors.EndpointNotFound as exc:
+            raise NoEndpointError(str(exc)) from exc
         except (auth_errors.ClientException, ValueError) as exc:
             raise UnansweredError(f'{method} {path} has no answer: {exc}') from exc
         return int(answer.status_code), body

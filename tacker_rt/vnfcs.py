@@ -29,11 +29,9 @@ class Vnfc:
 
     @property
     def is_healed(self) -> bool:
-        """Whether its VNF runs, and wants to be healed without being asked."""
-        shown = self.vnf.to_dict()
-        wishes = shown.get('vnfConfigurableProperties') or {}
-        return shown['instantiationState'] == 'INSTANTIATED' and bool(
-            wishes.get('isAutohealEnabled'))
+        """Whether its VNF is to be healed without being asked."""
+        wishes = self.vnf.to_dict().get('vnfConfigurableProperties') or {}
+        return bool(wishes.get('isAutohealEnabled'))
 
 
 def all_of(vnfs: Iterable[Any]) -> list[Vnfc]:

@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """A VNFC that misses deadlines: first it gets more, in place, and only then it is healed."""
 
+import contextlib
 import datetime
+import itertools
 import json
+import shutil
+import subprocess
 import time
 import urllib.request
 
 import pytest
 
+from nova_rt.testing import full
+from nova_rt.testing import jobs
 from nova_rt.tests.e2e import driver
 from tacker_rt.testing import packages
+from tacker_rt.tests.e2e import alerts
 from tacker_rt.tests.e2e import servers
 from tacker_rt.tests.e2e.heat import HINTS
 from tacker_rt.tests.e2e.vnf import STANDARD
@@ -17,6 +24,8 @@ from tacker_rt.tests.e2e.vnf import STANDARD
 PERIOD_US = 100_000
 # As in the package, and as in the flavor; the stack's Tacker raises by half.
 FIRST, SECOND, MOST = 30_000, 45_000, 60_000
+# For how long it misses deadlines, if nobody ends it: longer than the test takes.
+MISSING_S = 600
 # Longer than the stack's Tacker waits.
 PATIENCE_S = 6
 POLICY = '"rt:servers:set": "role:admin or (role:member and project_id:%(project_id)s)"\n'
@@ -96,11 +105,46 @@ def test_it_is_raised_in_place_up_to_its_flavor_and_then_healed(
     assert {observer.held(each).runtime_us for each in vnf.servers('VDU_RT')} == {FIRST}
 
 
-def test_what_has_no_room_for_more_is_healed(members_may_set, vnf, alert, owner, observer):
+def test_what_has_no_room_for_more_is_left_alone(members_may_set, vnf, alert, owner, observer):
     owner.create(HINTS, image='busybox', flavor='vnf', runtime_us=60_000)
     server, = vnf.servers('VDU_RT')
     alert(server)
-    driver.until(lambda: server not in vnf.servers('VDU_RT'), 'it is made anew')
+    vnf.settled()
+    assert vnf.servers('VDU_RT') == [server]
+    assert observer.held(server) == held(FIRST)
+
+
+@pytest.fixture
+def late(observer, tmp_path):
+    """Starts, in a server's container, a program that misses its deadlines."""
+    program = jobs.compile_program(
+        jobs.build(tmp_path / 'built'), jobs.SOURCES / 'tests' / 'late.c', '-static')
+    with contextlib.ExitStack() as stack:
+        def start(server):
+            inside = ('nsenter', '--mount', '--pid', '--target', observer.init_of(server))
+            subprocess.run((*inside, 'mount', '-t', 'tmpfs', 'tmpfs', '/run'), check=True)
+            shutil.copy(program, f'/proc/{inside[-1]}/root/run/late')
+            running = stack.enter_context(
+                subprocess.Popen((*inside, '/run/late', str(MISSING_S))))
+            stack.callback(running.kill)
+        yield start
+
+
+@full.only
+@pytest.mark.skipif(bool(alerts.MISSING), reason=alerts.MISSING)
+def test_what_an_application_misses_is_heard_by_tacker(
+        members_may_set, vnf, late, stack, observer, tmp_path):
+    server, = vnf.servers('VDU_RT')
+    with observer.watching() as watch, alerts.told_to_tacker(stack, tmp_path):
+        late(server)
+        driver.until(lambda: server not in vnf.servers('VDU_RT'), 'it is made anew',
+                     patience=300)
     vnf.settled()
     vnf.succeeded()
     assert observer.held(*vnf.servers('VDU_RT')) == held(FIRST)
+    samples = [each for each in watch.samples if each.server == server]
+    had = [runtime_us for runtime_us, _ in itertools.groupby(
+        each.runtime_us for each in samples)]
+    assert had == [FIRST, SECOND, MOST]
+    # What is lent to it meanwhile comes on top.
+    assert all(least >= each.runtime_us for each in samples for least in each.kernel_us)

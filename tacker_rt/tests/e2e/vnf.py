@@ -192,7 +192,7 @@ class Vnf:
         """Have Tacker heal it when an alert says so."""
         path = self._operator.file(
             {'vnfConfigurableProperties': {'isAutohealEnabled': True}})
-        self._operator.command(f'vnflcm update {self.id} --I {path}')
+        self._do(f'update {self.id} --I {path}')
 
     def terminate(self) -> None:
         """End all of its servers."""
