@@ -50,7 +50,7 @@ def configuration(site: Site) -> dict[str, dict[str, object]]:
             'auto_healing_package': 'tacker_rt.auto_healing',
             'auto_healing_class': 'AutoHealing',
             'timer_interval': 1},
-        'nova_rt': {'raise_percent': 50, 'raise_wait': 5},
+        'nova_rt': {'raise_percent': 50},
     }
 
 

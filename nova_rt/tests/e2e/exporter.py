@@ -108,13 +108,15 @@ def running(stack: stack_cloud.Cloud, folder: pathlib.Path) -> Iterator[Exporter
 
 @contextlib.contextmanager
 def prometheus(exporter: Exporter, folder: pathlib.Path, rules: pathlib.Path = RULES,
-               alertmanagers: Sequence[str] = ()) -> Iterator[Prometheus]:
+               alertmanagers: Sequence[str] = (), port: int | None = None
+               ) -> Iterator[Prometheus]:
     """Run a Prometheus with alerts, by default ours.
 
     :param folder: for all that it writes
     :param alertmanagers: where it tells of them, as HOST:PORT
+    :param port: of its own, by default any
     """
-    port = ports.free()
+    port = port or ports.free()
     configuration = folder / 'prometheus.yml'
     configuration.write_text(_PROMETHEUS.format(
         rules=rules, port=exporter.port, alertmanagers=[*alertmanagers]))

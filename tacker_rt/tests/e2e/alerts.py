@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From missed deadlines to Tacker: exporter, Prometheus, Alertmanager, with shorter times."""
+"""From missed deadlines to Tacker and Aodh: exporter, Prometheus, Alertmanager; shorter times."""
 
 from collections.abc import Iterator
 import contextlib
@@ -13,8 +13,8 @@ from stack import cloud as stack_cloud
 from stack import service
 
 PROGRAM = 'prometheus-alertmanager'
-MISSING = next((f'There is no {each}.' for each in ('prometheus', PROGRAM)
-                if shutil.which(each) is None), '')
+NO_PROMETHEUS = '' if shutil.which('prometheus') else 'There is no prometheus.'
+NO_ALERTMANAGER = NO_PROMETHEUS or ('' if shutil.which(PROGRAM) else f'There is no {PROGRAM}.')
 _FILES = exporter.ETC / 'prometheus'
 # A minute and two are too long for a test.
 _SHORTER = {'[2m]': '[10s]', 'for: 1m': 'for: 2s', 'group_wait: 10s': 'group_wait: 1s',
@@ -28,8 +28,7 @@ def told_to_tacker(stack: stack_cloud.Cloud, folder: pathlib.Path) -> Iterator[N
 
     :param folder: for all that is written
     """
-    rules = folder / 'nova-rt-tacker.rules.yml'
-    rules.write_text(_shortened(rules.name))
+    rules = _rules(folder, 'nova-rt-tacker.rules.yml')
     configuration = folder / 'alertmanager.yml'
     configuration.write_text(_shortened('alertmanager-tacker.yml').replace(
         'http://controller:9890', stack.site.url('tacker-server')))
@@ -42,6 +41,24 @@ def told_to_tacker(stack: stack_cloud.Cloud, folder: pathlib.Path) -> Iterator[N
                      'Alertmanager is ready')
         with exporter.prometheus(exported, folder, rules, [f'127.0.0.1:{port}']):
             yield
+
+
+@contextlib.contextmanager
+def asked_by_aodh(stack: stack_cloud.Cloud, folder: pathlib.Path) -> Iterator[None]:
+    """Run what Aodh asks about this host's servers.
+
+    :param folder: for all that is written
+    """
+    rules = _rules(folder, 'nova-rt-aodh.rules.yml')
+    with exporter.running(stack, folder) as exported, exporter.prometheus(
+            exported, folder, rules, port=stack.site.port('prometheus')):
+        yield
+
+
+def _rules(folder: pathlib.Path, name: str) -> pathlib.Path:
+    path = folder / name
+    path.write_text(_shortened(name))
+    return path
 
 
 def _shortened(name: str) -> str:

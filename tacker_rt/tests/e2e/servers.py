@@ -107,6 +107,10 @@ class Observer:
         """Return a server's container as the kernel has it."""
         return self._container(self._show(server))
 
+    def runtime(self, server: str) -> int | None:
+        """Return the runtime in µs that Nova shows of a server, None without one."""
+        return runtime(self.cloud.compute.get_server(server))
+
     def init_of(self, server: str) -> str:
         """Return the id of the first process in a server's container."""
         group = stack_kernel.ACCOUNTING / self.container(server).group
