@@ -129,15 +129,24 @@ def _is_hopeless(context: Any, vnf: str, server: str, compute: vim_compute.Compu
 
 def _is_refused(compute: vim_compute.Compute, server: str, runtime_us: int) -> bool:
     """Raise a server; return whether that was refused for good."""
+    refusal = _refusal(compute, server, runtime_us)
+    if not refusal:
+        LOG.info('Server %s misses deadlines: its runtime is raised to %d µs.',
+                 server, runtime_us)
+        return False
+    LOG.warning('Server %s misses deadlines, and its runtime is not raised to %d µs: %s '
+                '[nova_rt] when_refused = %s.', server, runtime_us, refusal,
+                CONF.nova_rt.when_refused)
+    return not _is_overtaken(compute, server)
+
+
+def _refusal(compute: vim_compute.Compute, server: str, runtime_us: int) -> str:
+    """Raise a server; return why that was refused, '' if it was not."""
     try:
         compute.set_runtime(server, runtime_us)
     except vim_compute.RefusedError as exc:
-        LOG.warning('Server %s misses deadlines, and its runtime is not raised to %d µs: %s '
-                    '[nova_rt] when_refused = %s.', server, runtime_us, exc,
-                    CONF.nova_rt.when_refused)
-        return not _is_overtaken(compute, server)
-    LOG.info('Server %s misses deadlines: its runtime is raised to %d µs.', server, runtime_us)
-    return False
+        return str(exc)
+    return ''
 
 
 def _is_overtaken(compute: vim_compute.Compute, server: str) -> bool:

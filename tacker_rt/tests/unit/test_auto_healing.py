@@ -28,6 +28,8 @@ from tacker_rt import vim_compute
 objects.register_all()
 
 OWN = {'receiver_type': 'tacker', 'function_type': 'auto_heal'}
+# As Tacker's own rules have it.
+HEAL = {**OWN, 'vnf_instance_id': 'vnf-1', 'vnfc_info_id': 'vnfc-1'}
 RAISE = {**OWN, 'remedy': 'raise', 'server': 'server-1'}
 
 
@@ -213,7 +215,7 @@ def test_a_process_that_ends_before_the_raise_makes_the_next_one_wait(
 
 def test_a_vim_that_does_not_answer_is_asked_again_and_others_are_helped(world, compute):
     compute.trouble = vim_compute.UnansweredError('No answer.')
-    world.alert(RAISE, {**OWN, 'vnf_instance_id': 'vnf-1', 'vnfc_info_id': 'vnfc-1'})
+    world.alert(RAISE, HEAL)
     # The second is Tacker's own.
     assert world.healed == [('vnf-1', 'vnfc-1')]
     compute.trouble = None
@@ -241,18 +243,19 @@ def test_after_an_operation_that_failed_nothing_is_done(world, compute, monkeypa
 
 def test_a_server_that_was_replaced_meanwhile_is_left_alone(world, compute):
     compute.gone = True
-    world.alert(RAISE)
-    assert world.healed == []
+    world.alert(RAISE, HEAL)
+    assert world.healed == [('vnf-1', 'vnfc-1')]
+    assert compute.done == ['show']
 
 
 def test_tackers_own_labels_name_a_vnfc_too(world, compute):
-    world.alert({**OWN, 'remedy': 'raise', 'vnf_instance_id': 'vnf-1', 'vnfc_info_id': 'vnfc-1'})
+    world.alert({**HEAL, 'remedy': 'raise'})
     assert compute.runtime_us == 37_500
 
 
 @pytest.mark.parametrize('labels', [
     {**OWN, 'server': 'server-1'},
-    {**OWN, 'vnf_instance_id': 'vnf-1', 'vnfc_info_id': 'vnfc-1'}])
+    HEAL])
 def test_alerts_that_do_not_ask_for_a_raise_are_tackers(world, compute, labels):
     world.alert(labels)
     assert compute.done == []
@@ -281,8 +284,8 @@ def test_a_vnf_in_kubernetes_is_tackers(world, compute):
     {**OWN, 'vnf_instance_id': 'unknown', 'vnfc_info_id': 'vnfc-1'},
     {**RAISE, 'function_type': 'auto_scale'}])
 def test_other_alerts_do_nothing_and_hinder_nobody(world, compute, labels):
-    world.alert(labels, RAISE)
-    assert (compute.runtime_us, world.healed) == (37_500, [])
+    world.alert(labels, RAISE, HEAL)
+    assert (compute.runtime_us, world.healed) == (37_500, [('vnf-1', 'vnfc-1')])
 
 
 def test_an_alert_that_is_over_does_nothing(world, compute):
