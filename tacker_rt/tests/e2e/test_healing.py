@@ -110,6 +110,7 @@ def test_it_is_raised_in_place_up_to_its_flavor_and_then_healed(
     assert observer.held(*vnf.servers('VDU_RT')) == held(FIRST)
 
 
+@full.only
 def test_what_has_no_room_for_more_is_left_alone(members_may_set, vnf, alert, owner, observer):
     owner.create(HINTS, image='busybox', flavor='vnf', runtime_us=60_000)
     server, = vnf.servers('VDU_RT')
