@@ -89,8 +89,10 @@ def _is_to_be_healed(context: Any, alert: dict[str, Any], known: Iterable[vnfcs.
         # Without Tacker's labels: a server of somebody else's, or one that was just replaced.
         return vnfcs.VNF in labels and vnfcs.VNFC in labels
     labels.update({vnfcs.VNF: vnfc.vnf.id, vnfcs.VNFC: vnfc.id})
+    if labels.get('remedy') != 'raise' or not vnfc.is_healed:
+        return True
     vim = vnf_instance_utils.select_vim_info(vnfc.vnf.vimConnectionInfo)
-    if labels.get('remedy') != 'raise' or not vnfc.is_healed or _OPENSTACK not in vim.vimType:
+    if _OPENSTACK not in vim.vimType:
         return True
     try:
         return _is_hopeless(context, vnfc.vnf.id, vnfc.server, vim_compute.Compute(vim))
