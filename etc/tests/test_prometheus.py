@@ -21,11 +21,17 @@ from nova_rt.tests.unit.monitor import examples
 
 ETC = pathlib.Path(__file__).parents[1]
 RULES = ETC / 'prometheus/nova-rt.rules.yml'
+OF_TACKER = RULES.with_name('nova-rt-tacker.rules.yml')
+OF_AODH = RULES.with_name('nova-rt-aodh.rules.yml')
 DASHBOARD = ETC / 'grafana/nova-rt.json'
 
 
 @pytest.mark.parametrize('command', [
-    ('check', 'rules', RULES), ('test', 'rules', RULES.with_name('nova-rt.tests.yml'))])
+    ('check', 'rules', RULES), ('test', 'rules', RULES.with_name('nova-rt.tests.yml')),
+    ('check', 'rules', OF_TACKER),
+    ('test', 'rules', OF_TACKER.with_name('nova-rt-tacker.tests.yml')),
+    ('check', 'rules', OF_AODH),
+    ('test', 'rules', OF_AODH.with_name('nova-rt-aodh.tests.yml'))])
 def test_promtool_finds_nothing_wrong_with_the_alerts(command):
     if shutil.which('promtool') is None:
         pytest.skip('There is no promtool: install the package prometheus.')
@@ -64,7 +70,7 @@ def exported():
     return {sample.name for metric in registry.collect() for sample in metric.samples}
 
 
-@pytest.mark.parametrize('file', [RULES, DASHBOARD], ids=lambda file: file.name)
+@pytest.mark.parametrize('file', [RULES, OF_TACKER, OF_AODH, DASHBOARD], ids=lambda file: file.name)
 def test_only_metrics_that_there_are_are_named(file, exported):
     named = set(re.findall(r'\bnova_rt_[a-z_]+\b', file.read_text()))
     assert named

@@ -103,6 +103,9 @@ NOT_TYPED = {
     'tacker-rt claims': 'tacker_rt/tests/unit/test_manifests.py runs it',
     'tacker-rt vdus': 'tacker_rt/tests/unit/test_manifests.py runs it',
     'tacker-rt validate containers.csar': 'tacker_rt/tests/unit/test_manifests.py runs it',
+    'openstack vnflcm update': 'tacker_rt/tests/e2e/test_healing.py types it',
+    'openstack stack create -t tosca/hot/alarm.yaml':
+        'tacker_rt/tests/e2e/test_alarms.py types it',
     'tempest run': 'make test-tempest runs it',
     'echo 900000 1000000 >': 'needs a kernel with hcbs-max; the stand-in covers it',
     'echo 1000000 >': 'needs a kernel with hcbs-list; the stand-in covers it',

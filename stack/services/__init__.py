@@ -5,6 +5,11 @@ from collections.abc import Iterable
 
 from stack.service import Service
 from stack.services.admission import AdmissionOff
+from stack.services.aodh import AodhApi
+from stack.services.aodh import AodhEvaluator
+from stack.services.aodh import AodhIdentity
+from stack.services.aodh import AodhNotifier
+from stack.services.aodh import AodhSchema
 from stack.services.fake_neutron import FakeNeutron
 from stack.services.glance import Glance
 from stack.services.glance import GlanceSchema
@@ -60,6 +65,7 @@ COMPUTE: tuple[type[Service], ...] = (MountNamespace, Libvirt, NovaCompute)
 
 # What is added to it by name.
 MORE: dict[str, tuple[type[Service], ...]] = {
+    'alarms': (AodhSchema, AodhIdentity, AodhApi, AodhNotifier, AodhEvaluator),
     'mano': (
         HeatSchema, HeatIdentity, HeatApi, HeatEngine, TackerSchema,
         TackerIdentity, TackerServer, TackerConductor, Vim),

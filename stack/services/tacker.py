@@ -44,6 +44,13 @@ def configuration(site: Site) -> dict[str, dict[str, object]]:
         'vnf_lcm': {'endpoint_url': url},
         'v2_vnfm': {'endpoint': url},
         'coordination': {'backend_url': f'file://{data}/locks'},
+        # Who posts an alert is not asked who they are: the port is on loopback.
+        'prometheus_plugin': {
+            'auto_healing': True,
+            'auto_healing_package': 'tacker_rt.auto_healing',
+            'auto_healing_class': 'AutoHealing',
+            'timer_interval': 1},
+        'nova_rt': {'raise_percent': 50},
     }
 
 

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from collections.abc import Iterator
+from collections.abc import Sequence
 import contextlib
 import json
 import pathlib
@@ -22,6 +23,7 @@ from stack.services import libvirt
 from stack.services import nova
 
 ETC = pathlib.Path(__file__).parents[3] / 'etc'
+RULES = ETC / 'prometheus/nova-rt.rules.yml'
 _LABELS = ('server', 'project', 'dialect', 'pcpu')
 _PROMETHEUS = """\
 global: {{scrape_interval: 1s, evaluation_interval: 1s}}
@@ -29,6 +31,9 @@ rule_files: [{rules}]
 scrape_configs:
   - job_name: nova-rt
     static_configs: [{{targets: ['127.0.0.1:{port}']}}]
+alerting:
+  alertmanagers:
+    - static_configs: [{{targets: {alertmanagers}}}]
 """
 
 
@@ -93,7 +98,7 @@ def running(stack: stack_cloud.Cloud, folder: pathlib.Path) -> Iterator[Exporter
     port = ports.free()
     own = folder / 'exporter.conf'
     own.write_text(f'[rt]\nmetrics_port = {port}\n')
-    with _process(folder, 'exporter', *libvirt.inside(
+    with process(folder, 'exporter', *libvirt.inside(
             stack.site, sys.executable, '-m', 'nova_rt.cmd.exporter',
             *nova.arguments(stack.site), '--config-file', str(own))):
         exporter = Exporter(port)
@@ -102,16 +107,20 @@ def running(stack: stack_cloud.Cloud, folder: pathlib.Path) -> Iterator[Exporter
 
 
 @contextlib.contextmanager
-def prometheus(exporter: Exporter, folder: pathlib.Path) -> Iterator[Prometheus]:
-    """Run a Prometheus with our alerts.
+def prometheus(exporter: Exporter, folder: pathlib.Path, rules: pathlib.Path = RULES,
+               alertmanagers: Sequence[str] = (), port: int | None = None
+               ) -> Iterator[Prometheus]:
+    """Run a Prometheus with alerts, by default ours.
 
     :param folder: for all that it writes
+    :param alertmanagers: where it tells of them, as HOST:PORT
+    :param port: of its own, by default any
     """
-    port = ports.free()
+    port = port or ports.free()
     configuration = folder / 'prometheus.yml'
     configuration.write_text(_PROMETHEUS.format(
-        rules=ETC / 'prometheus/nova-rt.rules.yml', port=exporter.port))
-    with _process(folder, 'prometheus', 'prometheus', f'--config.file={configuration}',
+        rules=rules, port=exporter.port, alertmanagers=[*alertmanagers]))
+    with process(folder, 'prometheus', 'prometheus', f'--config.file={configuration}',
                   f'--storage.tsdb.path={folder / "tsdb"}',
                   f'--web.listen-address=127.0.0.1:{port}'):
         server = Prometheus(port)
@@ -128,7 +137,8 @@ def _answers(ask: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _process(folder: pathlib.Path, name: str, *command: str) -> Iterator[None]:
+def process(folder: pathlib.Path, name: str, *command: str) -> Iterator[None]:
+    """Run a program meanwhile; its log is in the folder."""
     with open(folder / f'{name}.log', 'wb') as log, subprocess.Popen(
             command, stdout=log, stderr=subprocess.STDOUT) as process:
         try:

@@ -5,10 +5,14 @@ NOVA_RT_MANO_RUN_DIR names the run directory of one that is up already, with
 ``--with mano --with network``: the tests then use it and leave it running.
 """
 
+import contextlib
 import os
+import shutil
+import subprocess
 
 import pytest
 
+from nova_rt.testing import jobs
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e import stacks
 from stack import kernel as stack_kernel
@@ -17,6 +21,9 @@ from tacker_rt.tests.e2e import heat
 from tacker_rt.tests.e2e import servers
 from tacker_rt.tests.e2e import simulated
 from tacker_rt.tests.e2e import vnf
+
+# For how long a program misses deadlines, if nobody ends it: longer than a test takes.
+MISSING_S = 600
 
 
 @pytest.fixture(scope='session')
@@ -103,3 +110,19 @@ def operator(request, user, flavor, tmp_path, kernel):
     yield operator
     operator.clean_up()
     driver.until(lambda: driver.nothing_held(kernel), 'all is given back')
+
+
+@pytest.fixture
+def late(observer, tmp_path):
+    """Starts, in a server's container, a program that misses its deadlines."""
+    program = jobs.compile_program(
+        jobs.build(tmp_path / 'built'), jobs.SOURCES / 'tests' / 'late.c', '-static')
+    with contextlib.ExitStack() as stack:
+        def start(server):
+            inside = ('nsenter', '--mount', '--pid', '--target', observer.init_of(server))
+            subprocess.run((*inside, 'mount', '-t', 'tmpfs', 'tmpfs', '/run'), check=True)
+            shutil.copy(program, f'/proc/{inside[-1]}/root/run/late')
+            running = stack.enter_context(
+                subprocess.Popen((*inside, '/run/late', str(MISSING_S))))
+            stack.callback(running.kill)
+        yield start

@@ -28,11 +28,16 @@ class Owner:
         :raises AssertionError: if Heat could not
         """
         self._run(template, parameters, fails=False)
+        (server,) = self.servers()
+        return server
+
+    def servers(self) -> list[str]:
+        """Return the ids of the newest stack's servers, those of nested ones too."""
         resources = json.loads(self._client.run(
-            f'stack resource list {self._stacks[-1]} -f json '
+            f'stack resource list {self._stacks[-1]} -n 2 -f json '
             '--filter type=OS::Nova::Server'))
-        (server,) = (each['physical_resource_id'] for each in resources)
-        return str(server)
+        return [str(each['physical_resource_id']) for each in resources
+                if each['physical_resource_id']]
 
     def refusal(self, template: pathlib.Path, **parameters: object) -> str:
         """Create a stack, which must fail, and return what Heat says."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import contextlib
 import dataclasses
 import json
+import pathlib
 import threading
 
 import openstack
@@ -106,6 +107,16 @@ class Observer:
         """Return a server's container as the kernel has it."""
         return self._container(self._show(server))
 
+    def runtime(self, server: str) -> int | None:
+        """Return the runtime in µs that Nova shows of a server, None without one."""
+        return runtime(self.cloud.compute.get_server(server))
+
+    def init_of(self, server: str) -> str:
+        """Return the id of the first process in a server's container."""
+        group = stack_kernel.ACCOUNTING / self.container(server).group
+        return next(pid for pid in (group / 'cgroup.procs').read_text().split()
+                    if _is_init(pid))
+
     def _container(self, shown) -> stack_kernel.Container:
         return stack_kernel.container(
             self._kernel, shown['name'],
@@ -174,6 +185,13 @@ class Watch(threading.Thread):
         still = self._observer.at_rest()
         return [Sample(ident, servers[ident].name, runtime(servers[ident]), kernel)
                 for ident, kernel in runtimes.items() if ident in still]
+
+
+def _is_init(pid: str) -> bool:
+    """Whether a process is the first in its namespace, as that counts them."""
+    status = pathlib.Path('/proc', pid, 'status').read_text().splitlines()
+    seen = next(line for line in status if line.startswith('NSpid:'))
+    return seen.split()[-1] == '1'
 
 
 def runtime(server: openstack.compute.v2.server.Server) -> int | None:

@@ -10,7 +10,6 @@ import pytest
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e import network
 from stack import devices
-from stack import kernel as stack_kernel
 from stack.services import openvswitch
 from tacker_rt.tests.e2e.vnf import STANDARD
 
@@ -43,18 +42,7 @@ def test_a_vnfs_containers_answer_each_other_and_whom_a_rule_lets_in(
 
 def inside(observer, server):
     """Return the network of a server's container."""
-    group = stack_kernel.ACCOUNTING / observer.container(server).group
-    init = next(
-        pid for pid in (group / 'cgroup.procs').read_text().split()
-        if is_init(pid))
-    return network.Place('nsenter', f'--net=/proc/{init}/ns/net')
-
-
-def is_init(pid):
-    """Whether a process is the first in its namespace, as that counts them."""
-    status = pathlib.Path('/proc', pid, 'status').read_text().splitlines()
-    seen = next(line for line in status if line.startswith('NSpid:'))
-    return seen.split()[-1] == '1'
+    return network.Place('nsenter', f'--net=/proc/{observer.init_of(server)}/ns/net')
 
 
 @pytest.fixture

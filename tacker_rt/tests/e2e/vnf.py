@@ -188,6 +188,12 @@ class Vnf:
                 'vdu_params': [{'vdu_id': each} for each in vdus]}})
         self._do(f'change-vnfpkg {self.id} {path}')
 
+    def let_itself_be_healed(self) -> None:
+        """Have Tacker heal it when an alert says so."""
+        path = self._operator.file(
+            {'vnfConfigurableProperties': {'isAutohealEnabled': True}})
+        self._do(f'update {self.id} --I {path}')
+
     def terminate(self) -> None:
         """End all of its servers."""
         self._do(f'terminate --termination-type FORCEFUL {self.id}')

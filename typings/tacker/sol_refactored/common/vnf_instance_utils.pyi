@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Mapping
+from typing import Any
+
+def get_inst_all(context: Any, marker: str | None = None) -> list[Any]: ...
+def select_vim_info(vim_connection_info: Mapping[str, Any]) -> Any: ...
