@@ -8,6 +8,9 @@ from pathlib import Path
 import tempfile
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from experiments import guest
 from experiments import output
 from stack import errors
@@ -55,6 +58,16 @@ class Ran:
     heard: Sequence[tuple[float, float]]
     writes: Sequence[tuple[float, bool, int]]
     evictions: Sequence[tuple[float, float, float]]
+
+    def arrays(self) -> dict[str, npt.ArrayLike]:
+        """Return all of it, to be saved."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, npt.NDArray[np.float64]]) -> 'Ran':
+        """Return what was saved."""
+        return cls(float(arrays['deadline_ms']), *(
+            arrays[name].tolist() for name in ('releases', 'ends', 'heard', 'writes', 'evictions')))
 
     @property
     def responses(self) -> list[float]:

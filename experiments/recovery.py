@@ -9,7 +9,10 @@ Nova, and are measured on a node whose clock is this machine's.
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import functools
 import statistics
+
+import numpy.typing as npt
 
 from experiments import node_runs
 from experiments import output
@@ -28,15 +31,15 @@ class Case:
 
     :ivar runtime_us: the critical one's
     :ivar needs_us: how long its jobs are while it needs more
-    :ivar elastic: runtime, least runtime and job of the other one, every 20 ms; None without;
-        a job of 0 for one that never sleeps
+    :ivar other: runtime, least runtime and job of the other one, every 20 ms; None without; a
+        least runtime of 0 for one that is not elastic, a job of 0 for one that never sleeps
     :ivar reactor_us: the reactor's own reservation; None for a normal task
     """
 
     what: str
     runtime_us: int
     needs_us: Sequence[int]
-    elastic: tuple[int, int, int] | None = None
+    other: tuple[int, int, int] | None = None
     reactor_us: tuple[int, int] | None = None
     cap: float | None = None
 
@@ -46,11 +49,16 @@ class Case:
                    for word in (f'1000*{37 + number}', f'{need_us}*15')]
         critical = node_runs.Server(self.runtime_us, PERIOD_US, 'C', (
             'driver', PERIOD_US, PERIOD_US, 1, *lengths))
-        if self.elastic is None:
+        if self.other is None:
             return [critical]
-        runtime_us, least_us, job_us = self.elastic
+        runtime_us, least_us, job_us = self.other
         activity = ('elastic', 20_000, 20_000, 2, f'{job_us}*100') if job_us else ()
-        return [node_runs.Server(runtime_us, 20_000, 'B', activity, least_us), critical]
+        return [node_runs.Server(runtime_us, 20_000, 'B', activity, least_us or None), critical]
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether the critical one is helped by a shrink."""
+        return self.other is not None and self.other[1] > 0
 
     def policy(self) -> dict[str, object]:
         """Return how the node reacts."""
@@ -58,13 +66,15 @@ class Case:
 
 
 CASES = {
-    'loan': Case('loan of what is free', 3_000, (4_000, 3_600, 5_300, 4_700, 7_000)),
+    'loan': Case('loan', 3_000, (4_000, 3_600, 5_300, 4_700, 7_000)),
+    'loan-reserved': Case('loan, reactor with a reservation', 1_600,
+                          (2_000, 1_900, 2_600, 2_300), (2_000, 0, 0), (4_000, 8_000), 0.4),
     # Both together hold all that the kernel admits beside its fair server, 90%.
     'shrink': Case('shrink, then loan', 3_000, (4_000, 3_600, 5_300, 4_700),
                    (10_798, 4_000, 3_500)),
-    'shrink-busy': Case('the same beside one that never sleeps', 3_000,
+    'shrink-busy': Case('shrink beside one that never sleeps', 3_000,
                         (4_000, 3_600, 5_300, 4_700), (10_798, 4_000, 0)),
-    'shrink-reserved': Case('the same, the reactor with a reservation', 1_600,
+    'shrink-reserved': Case('shrink, reactor with a reservation', 1_600,
                             (2_000, 1_900, 2_600, 2_300), (4_158, 1_000, 0),
                             (4_000, 8_000), 0.4),
 }
@@ -95,13 +105,14 @@ def recoveries(ran: node_runs.Ran, own_us: int, shrinks: bool) -> list[Recovery]
     :param own_us: its runtime by its reservation
     :param shrinks: whether somebody is shrunk for it, without which it is not helped
     """
-    found, since, shrunk = [], 0.0, float('nan')
+    found, since, shrunk, had = [], 0.0, float('nan'), 0.0
     for ended, is_own, runtime_us in ran.writes:
-        if is_own and runtime_us <= own_us:
-            since, shrunk = ended, float('nan')
-        elif not is_own and shrunk != shrunk:
-            shrunk = ended
-        elif is_own and since < float('inf') and (shrunk == shrunk or not shrinks):
+        if not is_own:
+            # Who has all of it again is not shrunk.
+            shrunk, had = ended if runtime_us < had else float('nan'), runtime_us
+        elif runtime_us <= own_us:
+            since = ended
+        elif since < float('inf') and (shrunk == shrunk or not shrinks):
             recovery = _recovery(ran, since, shrunk, ended)
             if recovery is not None:
                 found.append(recovery)
@@ -150,9 +161,9 @@ def run(folder: output.Folder, quick: bool = False) -> dict[str, list[Recovery]]
     for name, case in CASES.items():
         if quick and name != 'loan':
             continue
-        samples = folder.samples(f'recovery-{name}', lambda case=case: {  # type: ignore[misc]
-            'recoveries': [dataclasses.astuple(each) for each in measure(case, clock, quick)]})
-        found[name] = [Recovery(*map(float, each)) for each in samples['recoveries']]
+        ran = node_runs.Ran.of(folder.samples(
+            f'recovery-{name}', functools.partial(measure, case, clock, quick)))
+        found[name] = recoveries(ran, case.runtime_us, case.shrinks)
     table = rows(found)
     folder.table('recovery', HEADER, table)
     for row in table:
@@ -160,8 +171,8 @@ def run(folder: output.Folder, quick: bool = False) -> dict[str, list[Recovery]]
     return found
 
 
-def measure(case: Case, clock: output.Clock, quick: bool = False) -> list[Recovery]:
-    """Return the recoveries of a case, in a new virtual machine."""
+def measure(case: Case, clock: output.Clock, quick: bool) -> dict[str, npt.ArrayLike]:
+    """Return all that is known of a case, from a new virtual machine."""
     more = {} if case.cap is None else {'cap': case.cap}
-    ran = node_runs.run(case.servers(), case.policy(), 4.0 if quick else SECONDS, clock, **more)
-    return recoveries(ran, case.runtime_us, case.elastic is not None)
+    return node_runs.run(case.servers(), case.policy(), 4.0 if quick else SECONDS, clock,
+                         **more).arrays()

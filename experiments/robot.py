@@ -21,8 +21,8 @@ JOB_US = 7_600
 DRIVER = ('driver', PERIOD_US, PERIOD_US, 1, f'{JOB_US}*100')
 CHOICES = ('none', 'share', 'share-and-memory', 'apart')
 RESERVATIONS = ('enough', 'too small')
-POLICY = {'after': 3, 'window_s': 0.5, 'most': 0.95, 'for_s': 1.5, 'shrinks': True}
-SECONDS = {'enough': 5.0, 'too small': 8.0}
+POLICY = {'after': 3, 'window_s': 0.5, 'most': 0.95, 'for_s': 0.8, 'shrinks': True}
+SECONDS = {'enough': 3.0, 'too small': 5.0}
 # Table V: what its driver misses, in %, and how late it is at most, in ms.
 PAPER = {'Kubernetes': (24.50, float('nan')), 'real time and other': (1.28, 0.95),
          'RT-Kube': (0.17, 0.49)}

@@ -38,10 +38,27 @@ def test_a_recovery_is_from_the_first_deadline_missed_to_the_larger_runtime():
 
 def test_one_that_is_helped_by_a_shrink_is_not_helped_before():
     told = ran([0, 10, 20, 40], [12, NAN, 35, 45],
-               [(12, True, 310), (14, False, 100), (34, True, 700)])
+               [(1, False, 500), (12, True, 310), (14, False, 100), (34, True, 700),
+                (60, True, 300), (61, False, 500)])
     assert recovery.recoveries(told, 300, shrinks=True) == [recovery.Recovery(0.5, 4, 24, 35)]
     assert recovery.recoveries(told, 300, shrinks=False) == [
         recovery.Recovery(0.5, pytest.approx(NAN, nan_ok=True), 2, 35)]
+
+
+def test_who_has_all_of_it_again_is_not_shrunk():
+    told = ran([0, 10, 50, 60], [12, 20, 62, 72], [
+        (1, False, 500), (12, False, 100), (13, True, 700), (30, True, 300), (31, False, 500),
+        (64, True, 700), (66, False, 100), (70, True, 800)],
+        [(10.5, 10.7), (61, 61.2)])
+    assert [(each.shrink, each.remedy) for each in recovery.recoveries(
+        told, 300, shrinks=True)] == [(2, 3), (6, 10)]
+
+
+def test_what_was_saved_is_what_was_measured(tmp_path):
+    told = node_runs.Ran(10.0, [0.0], [4.0], [(1.0, 2.0)], [(3.0, True, 700)], [])
+    kept = output.Folder(tmp_path).samples('run', told.arrays)
+    assert recovery.recoveries(node_runs.Ran.of(kept), 300, shrinks=False) == []
+    assert node_runs.Ran.of(kept).responses == [4]
 
 
 def test_only_the_first_loan_counts_until_it_is_given_back():
