@@ -17,6 +17,9 @@ EXPERIMENTS = {
     'orchestration': 'RT-Kube V-B: Table III; 5 minutes',
     'tokenbucket': 'OpenStack paper 6.3: Figure 7; 3 minutes',
     'ims': 'OpenStack paper 6.4: Figure 8; 10 minutes',
+    'recovery': 'RT-Kube V-D and V-E: Table VII; 20 minutes',
+    'evictions': 'RT-Kube V-E: evictions by a whole Nova; 40 minutes',
+    'robot': 'RT-Kube V-C and V-E: Table V and Figure 9; 30 minutes',
     'machines': 'task sets in virtual machines, against their analysis; 9 minutes',
 }
 

@@ -10,6 +10,7 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Mapping
 import contextlib
 import dataclasses
 import fcntl
@@ -17,10 +18,10 @@ import json
 import os
 import pathlib
 import time
-from urllib import parse
 
 from oslo_log import log as logging
 
+from nova_rt.virt import notebook
 from nova_rt.virt.cgroup import budget
 
 LOG = logging.getLogger(__name__)
@@ -81,6 +82,7 @@ class Loans:
     def __init__(self, folder: pathlib.Path | None = None, count: int | None = None) -> None:
         self._count = count
         self._folder = FOLDER if folder is None else folder
+        self._notes = notebook.Notebook(self._folder, self._read)
 
     @property
     def folder(self) -> pathlib.Path:
@@ -116,33 +118,24 @@ class Loans:
 
     def of(self, group: str) -> Loan | None:
         """Return what a group has on loan, None if nothing."""
-        return self._read(self._path(group))
+        return self._notes.of(group)
 
     def __iter__(self) -> Iterator[Loan]:
         """Yield all loans."""
-        if self._folder.is_dir():
-            for path in sorted(self._folder.glob('[!.]*')):
-                loan = self._read(path)
-                if loan is not None:
-                    yield loan
+        return iter(self._notes)
 
     def note(self, loan: Loan) -> None:
         """Write a loan down, before it is made.
 
         :raises OSError: if that is not possible
         """
-        self.make_folder()
-        path = self._path(loan.group)
-        new = path.with_name(f'.{path.name}')
-        new.write_text(json.dumps(dataclasses.asdict(loan)))
-        os.replace(new, path)
+        self._notes.write(loan.group, {
+            'group': loan.group, 'own': told_of(loan.own), 'whole': told_of(loan.whole),
+            'until_s': loan.until_s, 'returned_s': loan.returned_s})
 
     def forget(self, group: str) -> None:
         """Forget a loan that has been given back; without one, do nothing."""
-        forget(self._path(group))
-
-    def _path(self, group: str) -> pathlib.Path:
-        return self._folder / parse.quote(group, safe='')
+        self._notes.forget(group)
 
     def _read(self, path: pathlib.Path) -> Loan | None:
         try:
@@ -167,12 +160,12 @@ def cooling_s(since_s: float, period_us: int) -> float:
     return max(0.0, since_s + period_us / 1e6 - now_s)
 
 
-def forget(path: pathlib.Path) -> None:
-    """Remove a note, if that is possible: what it says is held against the kernel."""
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as exc:
-        LOG.warning('%s is over, but cannot be removed: %s', path, exc)
+def told_of(held: budget.Budget) -> Mapping[str, object]:
+    """Return what is written down of a budget.
+
+    Not by dataclasses.asdict(), which takes longer than to write the file.
+    """
+    return {'period_us': held.period_us, 'runtimes_us': held.runtimes_us}
 
 
 def budgets_in(told: dict[str, dict[str, object]], names: tuple[str, str],

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 import dataclasses
 import json
-import os
 import pathlib
-from urllib import parse
 
 from oslo_log import log as logging
 
 from nova_rt.virt import loans
+from nova_rt.virt import notebook
 from nova_rt.virt.cgroup import budget
 
 LOG = logging.getLogger(__name__)
@@ -70,38 +69,30 @@ class Shrinks:
     """
 
     def __init__(self, folder: pathlib.Path, count: int | None = None) -> None:
-        self._count = count
         self._folder = folder / _SUBFOLDER
+        self._notes = notebook.Notebook(self._folder, lambda path: _read(path, count))
 
     def of(self, group: str) -> Shrink | None:
         """Return what a group has given up, None if nothing."""
-        return _read(self._path(group), self._count)
+        return self._notes.of(group)
 
     def __iter__(self) -> Iterator[Shrink]:
         """Yield all."""
-        if self._folder.is_dir():
-            for path in sorted(self._folder.glob('[!.]*')):
-                shrink = _read(path, self._count)
-                if shrink is not None:
-                    yield shrink
+        return iter(self._notes)
 
     def note(self, shrink: Shrink) -> None:
         """Write one down, before it is done.
 
         :raises OSError: if that is not possible
         """
-        self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(shrink.group)
-        new = path.with_name(f'.{path.name}')
-        new.write_text(json.dumps(dataclasses.asdict(shrink)))
-        os.replace(new, path)
+        self._notes.write(shrink.group, {
+            'group': shrink.group, 'own': loans.told_of(shrink.own),
+            'less': loans.told_of(shrink.less), 'borrower': shrink.borrower,
+            'since_s': shrink.since_s, 'drawn': shrink.drawn})
 
     def forget(self, group: str) -> None:
         """Forget one that is over; without one, do nothing."""
-        loans.forget(self._path(group))
-
-    def _path(self, group: str) -> pathlib.Path:
-        return self._folder / parse.quote(group, safe='')
+        self._notes.forget(group)
 
 
 def _read(path: pathlib.Path, count: int | None) -> Shrink | None:

@@ -2,8 +2,9 @@
 """One node without a control plane, which runs a task and switches itself off.
 
 In deterministic virtual time, an instruction takes 8 ns and waiting takes no time, so
-the result does not depend on the machine. The tasks are ``paper_task.py``,
-``moves_task.py``, ``untrusted_task.py`` and ``machines_task.py``.
+the result does not depend on the machine; where response times count, there is one CPU, and
+it takes 1 ns. The tasks are ``paper_task.py``, ``moves_task.py``, ``untrusted_task.py``,
+``giving_way_task.py``, ``activities_task.py`` and ``machines_task.py``.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,8 @@ from collections.abc import Sequence
 import json
 from pathlib import Path
 import shutil
+import subprocess
+import types
 from typing import Any
 
 from stack.errors import StackError
@@ -33,11 +36,16 @@ MACHINES = HERE / 'machines_task.py'
 MOVES = HERE / 'moves_task.py'
 GIVING_WAY = HERE / 'giving_way_task.py'
 SAMPLES = HERE / 'samples.py'
+EVICTING = HERE / 'evicting.py'
 # What a task finds beside it: C programs of stack/image, and a unit.
 PROGRAMS = ('attempts',)
 # Misses deadlines in a container, with the library that tells of them.
 JOBS = HERE.parents[1] / 'jobs'
 LIBRARY = ('job', 'file', 'port')
+# Runs periodic jobs in a container, tells of their misses and logs them.
+ACTIVITY = HERE.parent / 'image' / 'activity.c'
+ACTIVITIES = HERE / 'activities_task.py'
+NONE: Mapping[str, Any] = types.MappingProxyType({})
 TURNS = HERE.parents[1] / 'etc/systemd/nova-rt-turns.service'
 
 
@@ -45,27 +53,30 @@ class Alone(Machine):
     """The machine; it switches itself off.
 
     :param task: the program that it runs
+    :param settings: what it reads beside it, as JSON
     """
 
-    def __init__(self, site: Site, number: int, task: Path) -> None:
+    def __init__(self, site: Site, number: int, task: Path,
+                 settings: Mapping[str, Any] = NONE) -> None:
         super().__init__(site, number)
         self._task = task
+        self._settings = settings
 
     def write_share(self, folder: Path) -> None:
         """See base class; the task instead of a configuration."""
         share.write_programs(self.site, folder)
-        for beside in (BARE, SAMPLES, TURNS):
+        for beside in (BARE, SAMPLES, EVICTING, TURNS):
             shutil.copy(beside, folder)
         (folder / 'task').write_text(self._task.read_text())
         (folder / 'task').chmod(0o755)
+        (folder / 'settings.json').write_text(json.dumps(dict(self._settings)))
         build.build('busybox-hog', folder, self.site.processes.run)
         build.build_machine(folder, self.site.processes.run)
         for program in PROGRAMS:
             build.compile_program(program, folder / program, self.site.processes.run)
-        self.site.processes.run('gcc-late', (
-            'gcc', '-O2', '-Wall', '-D_GNU_SOURCE', '-pthread', '-static', f'-I{JOBS}', '-o',
-            str(folder / 'late'), str(JOBS / 'tests' / 'late.c'),
-            *(str(JOBS / f'{part}.c') for part in LIBRARY)))
+        self.site.processes.run('gcc-late', _compiling(
+            JOBS / 'tests' / 'late.c', folder / 'late', LIBRARY))
+        compile_activity(folder / 'activity')
 
     def command(self) -> Sequence[str]:
         """See base class; what switches itself off stays so."""
@@ -83,6 +94,17 @@ class Alone(Machine):
                 if line.startswith('RESULT ')]
 
 
+def compile_activity(target: Path) -> None:
+    """Compile the program that runs an activity, statically, so that it runs anywhere."""
+    subprocess.run(_compiling(ACTIVITY, target, (*LIBRARY, 'guard')), check=True)
+
+
+def _compiling(source: Path, target: Path, parts: Sequence[str]) -> Sequence[str]:
+    """Return the command that compiles a program that tells of its misses."""
+    return ('gcc', '-O2', '-Wall', '-D_GNU_SOURCE', '-pthread', '-static', f'-I{JOBS}', '-o',
+            str(target), str(source), *(str(JOBS / f'{part}.c') for part in parts))
+
+
 class InVirtualTime(Alone):
     """The same in deterministic time."""
 
@@ -97,6 +119,17 @@ class OneInVirtualTime(InVirtualTime):
     """
 
     cpus = 1
+
+
+class AsFast(InVirtualTime):
+    """The same with one processor, on which an instruction takes 1 ns.
+
+    Nothing takes turns with it, so response times mean something.
+    """
+
+    cpus = 1
+    timing = ('-accel', 'tcg,thread=single,tb-size=512',
+              '-icount', 'shift=0,sleep=off')
 
 
 def measure(path: Path) -> Mapping[str, containers.Container]:
@@ -141,6 +174,18 @@ def giving_way(path: Path) -> Mapping[str, Any]:
     return result
 
 
+def activities(path: Path, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what became of containers whose activities miss deadlines.
+
+    :param path: a run directory, empty again afterwards but for the logs.
+    :param settings: what ``activities_task.py`` reads.
+    :raises StackError: if the node ends without a result.
+    """
+    result: Mapping[str, Any] = json.loads(_result(
+        path, ACTIVITIES, AsFast, settings=settings))
+    return result
+
+
 def machines(path: Path) -> turns.Turns:
     """Return when the vCPUs of virtual machines ran on Debian's kernel in virtual time.
 
@@ -151,14 +196,14 @@ def machines(path: Path) -> turns.Turns:
 
 
 def _result(path: Path, task: Path, machine_type: type[Alone],
-            virt_type: str = 'lxc') -> str:
+            virt_type: str = 'lxc', settings: Mapping[str, Any] = NONE) -> str:
     """Return what a task printed."""
     rundir = RunDir(path)
     site = Site(rundir, virt_type=virt_type)
     rundir.create()
     try:
         NodeImage(site).prepare()
-        machine = machine_type(site, 1, task)
+        machine = machine_type(site, 1, task, settings)
         machine.patience = PATIENCE
         machine.prepare()
         machine.start()

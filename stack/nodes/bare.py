@@ -44,14 +44,17 @@ _DOMAIN = """\
 class Bare:
     """The containers of this node.
 
+    :param cap: of a pCPU that may be reserved; nova-rt's own by default
     :ivar kernel: what holds their reservations
     :ivar holdings: what they hold, in the order in which they were started
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cap: float | None = None) -> None:
         options = cfg.ConfigOpts()
         options([], project='task', default_config_files=[])
         conf.register_opts(options)
+        if cap is not None:
+            options.set_override('cap', cap, 'rt')
         self.kernel = this_host.from_options(options)
         self._connection = libvirt.open('lxc:///')
         self._shares = self.kernel.empty
@@ -94,6 +97,10 @@ class Bare:
         """Return the containers that run, by what libvirt calls them."""
         return {domain.name(): containers.Container(domain.ID(), holding)
                 for domain, holding in zip(self._domains, self.holdings, strict=True)}
+
+    def domain(self, name: str) -> libvirt.virDomain:
+        """Return libvirt's part of a container."""
+        return next(each for each in self._domains if each.name() == name)
 
     def move(self, holding: ledger.Holding) -> None:
         """Take a vCPU of the container that was started last to another pCPU."""

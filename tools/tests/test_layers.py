@@ -58,8 +58,8 @@ ALLOWED = {
     'tacker_rt': {'nova_rt'},
     'tacker_rt.testing': {'nova_rt', 'tacker_rt'},
     'stack': {
-        'nova_rt', 'nova_rt.api', 'nova_rt.model', 'nova_rt.reaction', 'nova_rt.virt',
-        'tacker_rt.testing'},
+        'nova_rt', 'nova_rt.api', 'nova_rt.model', 'nova_rt.monitor', 'nova_rt.reaction',
+        'nova_rt.virt', 'tacker_rt.testing'},
     'demo': {'nova_rt', 'nova_rt.virt', 'nova_rt.testing', 'stack'},
     'bench': _PRODUCT | {'nova_rt.testing', 'tacker_rt', 'stack'},
     'experiments': _PRODUCT | {'nova_rt.testing', 'nova_rt.cmd', 'stack'},

@@ -29,6 +29,7 @@ class CgroupTree:
     def __init__(self, root: pathlib.Path, version: int,
                  proc: pathlib.Path = pathlib.Path('/proc'), controller: str = 'cpu') -> None:
         self.root = root
+        self._root = str(root)
         self.version = version
         self.proc = proc
         self._controller = controller
@@ -74,7 +75,7 @@ class CgroupTree:
 
     def exists(self, group: str) -> bool:
         """Return whether there is such a group."""
-        return (self.root / group).is_dir()
+        return os.path.isdir(self._path(group))
 
     def has(self, group: str, name: str) -> bool:
         """Return whether a group has this control file."""
@@ -171,9 +172,9 @@ class CgroupTree:
             raise errors.kernel_refusal(group, '', 'rmdir', exc.errno) from None
 
     def _path(self, *parts: str) -> str:
-        # Not pathlib: a claim reads the files of all containers on the host,
-        # and pathlib would take longer than the kernel.
-        return os.path.join(self.root, *parts)
+        # Neither pathlib nor os.path.join(): a claim and a loan read the files of all
+        # containers on the host, and either would take longer than the kernel.
+        return '/'.join((self._root, *parts))
 
     def _missing(self, group: str, name: str) -> errors.MissingControlFileError:
         if self.exists(group):
