@@ -37,7 +37,7 @@ class Notebook(Generic[Note]):
         self.folder = folder
         self._read = read
         # By name, which file it was, and what it said.
-        self._known: dict[str, tuple[tuple[int, int, int], Note | None]] = {}
+        self._known: dict[str, tuple[tuple[int, int, int], Note]] = {}
         self._names: dict[str, str] = {}
 
     def of(self, group: str) -> Note | None:
@@ -61,9 +61,15 @@ class Notebook(Generic[Note]):
             return None
         which = found.st_ino, found.st_mtime_ns, found.st_size
         known = self._known.get(name)
-        if known is None or known[0] != which:
-            known = self._known[name] = which, self._read(pathlib.Path(path))
-        return known[1]
+        if known is not None and known[0] == which:
+            return known[1]
+        note = self._read(pathlib.Path(path))
+        if note is None:
+            # It may be readable the next time.
+            self._known.pop(name, None)
+        else:
+            self._known[name] = which, note
+        return note
 
     def write(self, group: str, told: object) -> None:
         """Note something of a group, as JSON.

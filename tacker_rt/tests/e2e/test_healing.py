@@ -92,6 +92,7 @@ def held(runtime_us):
     return servers.Held(runtime_us, PERIOD_US, 2)
 
 
+@full.only
 def test_it_is_raised_in_place_up_to_its_flavor_and_then_healed(
         members_may_set, vnf, alert, time_passes, observer):
     server, = vnf.servers('VDU_RT')
