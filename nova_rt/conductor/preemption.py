@@ -17,7 +17,6 @@ from nova import objects
 from nova.compute import vm_states
 from oslo_config import cfg
 from oslo_log import log as logging
-from oslo_utils import timeutils
 
 from nova_rt import allocations
 from nova_rt import bandwidth
@@ -29,6 +28,7 @@ from nova_rt import shortfalls
 from nova_rt.conductor import room
 from nova_rt.conductor import victims
 from nova_rt.explain import collect
+from nova_rt.instance import actions
 from nova_rt.instance import compute_call
 from nova_rt.instance import flavors
 from nova_rt.instance import hint_update
@@ -259,14 +259,12 @@ def _criticality_of(instance: objects.Instance) -> criticality.Criticality:
 
 
 def tell(context: nova_context.RequestContext, server: str, sentence: str) -> None:
-    """Record what happened to a server where its user looks: ``openstack server event list``."""
-    now = timeutils.utcnow()
+    """Record what happened to a server where its user looks."""
     try:
         mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
-        with nova_context.target_cell(context, mapping.cell_mapping) as cell:
-            objects.InstanceAction(
-                cell, action=_ACTION, instance_uuid=server, request_id=context.request_id,
-                user_id=context.user_id, project_id=context.project_id, start_time=now,
-                updated_at=now, message=sentence).create()
     except Exception as exc:
+        # What was done for it is done, and what comes next does not depend on this.
         LOG.warning('Not recorded for server %s (%s): %s', server, exc, sentence)
+        return
+    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
+        actions.record(cell, server, _ACTION, sentence)

@@ -7,9 +7,9 @@ import queue
 import threading
 
 from nova import context as nova_context
-from nova import objects
 from oslo_log import log as logging
-from oslo_utils import timeutils
+
+from nova_rt.instance import actions
 
 LOG = logging.getLogger(__name__)
 
@@ -66,12 +66,4 @@ class Records:
 
 def write(server: str, sentence: str, action: str) -> None:
     """Record an action of a server now; what Nova's database refuses is logged."""
-    context = nova_context.get_admin_context()
-    now = timeutils.utcnow()
-    try:
-        objects.InstanceAction(
-            context, action=action, instance_uuid=server, request_id=context.request_id,
-            user_id=context.user_id, project_id=context.project_id, start_time=now,
-            updated_at=now, message=sentence).create()
-    except Exception as exc:
-        LOG.warning('Not recorded for server %s (%s): %s', server, exc, sentence)
+    actions.record(nova_context.get_admin_context(), server, action, sentence)
