@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from demo import hcbs
-from nova_rt.testing import retries
 from nova_rt.tests.guest import windows
 from stack import prerequisites
 from stack.nodes import alone
@@ -24,9 +23,6 @@ def test_each_gets_what_is_reserved_within_a_fifth_of_a_point(
         assert one.farthest < hcbs.EXACT, one
 
 
-# The four emulated CPUs run in turns, so what a window lacks differs from run to run: the second
-# container came to within 1.3 ms of what may be late, and once to 15 µs beyond.
-@retries.ONCE
 def test_while_one_is_moved_none_gets_less_than_its_reservation_supplies(tmp_path_factory):
     """In every window of up to half a second, as the sizing model has it.
 
@@ -43,8 +39,8 @@ def test_while_one_is_moved_none_gets_less_than_its_reservation_supplies(tmp_pat
         for name, (percent, vcpus) in zip(names, found['asked'], strict=True)}
     print('most lacking in a window, in µs:', lacks)
     assert len(found['moved']) >= 20
-    assert [name for name, (percent, vcpus) in zip(names, found['asked'], strict=True)
-            if lacks[name] > windows.late(percent * found['period_us'] // 100, vcpus)] == []
+    # Less than the smallest budget.
+    assert [name for name in names if lacks[name] > windows.LOOKED_US] == []
     in_all = [share(found['samples'][name]) for name in names]
     print('in all:', in_all)
     assert [name for name, got, (percent, vcpus) in zip(
