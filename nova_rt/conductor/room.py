@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 
 from nova import context as nova_context
@@ -58,15 +59,12 @@ class Look:
         wanted = request_specs.reservation_of(spec)
         if wanted is None:
             return ''
-        return '\n'.join(sorted(
-            f'{node.host} {(node.stats or {}).get("rt_used")}'
-            for node in self._that_take(spec)
-            if node.host not in self.sent and _has_room(node, wanted)))
+        return _picture(node for node in self._that_take(spec)
+                        if node.host not in self.sent and _has_room(node, wanted))
 
     def picture(self) -> str:
         """Return what all hosts report of their bandwidth."""
-        return '\n'.join(sorted(f'{node.host} {(node.stats or {}).get("rt_used")}'
-                                for node in self._nodes))
+        return _picture(self._nodes)
 
     def may_take(self, host: str | None, spec: objects.RequestSpec) -> bool:
         """Return whether a server might go to a host, if that had room."""
@@ -80,6 +78,12 @@ class Look:
                 if (not hosts or node.host in hosts)
                 and (kind is None or host_view.kind_of(node) in (None, kind.kind))
                 and host_view.refusal(node, asked) is None)
+
+
+def _picture(hosts: Iterable[objects.ComputeNode]) -> str:
+    """Return what hosts report of their bandwidth."""
+    return '\n'.join(sorted(f'{node.host} {(node.stats or {}).get("rt_used")}'
+                            for node in hosts))
 
 
 def _has_room(node: objects.ComputeNode, wanted: reservation.Reservation) -> bool:

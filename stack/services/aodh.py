@@ -76,29 +76,9 @@ class AodhApi(WsgiService):
         return {'HOME': str(home(self.site))}
 
 
-class AodhNotifier(Service):
-    """The part that does what alarms say."""
+class AodhProcess(Service):
+    """A part of Aodh that is a script of this name."""
 
-    name = 'aodh-notifier'
-    needs = ('aodh-schema', 'aodh-identity', 'rabbitmq')
-
-    def command(self) -> Sequence[str]:
-        """Return the script's command line."""
-        return (self.site.script(self.name),)
-
-    def environment(self) -> Mapping[str, str]:
-        """Return where aodh.conf is."""
-        return {'HOME': str(home(self.site))}
-
-    def ready(self) -> bool:
-        """Whether it receives what the evaluator sends."""
-        return rabbitmq.is_read(self.site, 'alarming.sample')
-
-
-class AodhEvaluator(Service):
-    """The part that asks Prometheus; a Prometheus may come and go."""
-
-    name = 'aodh-evaluator'
     needs = ('aodh-schema', 'aodh-identity', 'rabbitmq')
 
     def command(self) -> Sequence[str]:
@@ -108,3 +88,19 @@ class AodhEvaluator(Service):
     def environment(self) -> Mapping[str, str]:
         """Return where aodh.conf and the address of Prometheus are."""
         return {'HOME': str(home(self.site))}
+
+
+class AodhNotifier(AodhProcess):
+    """The part that does what alarms say."""
+
+    name = 'aodh-notifier'
+
+    def ready(self) -> bool:
+        """Whether it receives what the evaluator sends."""
+        return rabbitmq.is_read(self.site, 'alarming.sample')
+
+
+class AodhEvaluator(AodhProcess):
+    """The part that asks Prometheus; a Prometheus may come and go."""
+
+    name = 'aodh-evaluator'
