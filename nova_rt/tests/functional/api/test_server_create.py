@@ -258,6 +258,7 @@ class ProjectInPathTest(cases.ApiTestCase):
 
 class LegacyVersionTest(cases.ApiTestCase):
     API_MAJOR_VERSION = 'v2'
+    LEGACY_API = True
 
     def test_version_2_is_checked_and_shows_no_microversion(self):
         flavor = cases.make_flavor(RESERVED)
