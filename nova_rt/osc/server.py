@@ -13,7 +13,7 @@ from nova_rt.osc import identifiers
 from nova_rt.sdk.answers import Json
 
 _COLUMNS = ('id', 'name', 'project_id', 'status', 'kind', 'runtime_us', 'period_us',
-            'vcpus', 'bandwidth', 'criticality', 'pcpus', 'host')
+            'vcpus', 'bandwidth', 'criticality', 'owed_us', 'pcpus', 'host')
 
 
 class List(command.Lister):
@@ -88,4 +88,4 @@ def _row(server: Json) -> tuple[object, ...]:
             server['kind'], wanted.get('runtime_us'), wanted.get('period_us'),
             wanted.get('vcpus'),
             columns.Share(wanted['bandwidth']) if wanted else None, server.get('criticality'),
-            columns.PCPUs(server['pcpus']), server.get('host'))
+            server.get('owed_us'), columns.PCPUs(server['pcpus']), server.get('host'))

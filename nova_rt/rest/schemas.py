@@ -87,8 +87,11 @@ _SERVER: Mapping[str, Schema] = {
     'host': {'type': ['string', 'null'], 'description': 'for those who may see it'},
     'criticality': {'enum': [*_LETTERS, None],
                     'description': 'since 1.4: that it says; A counts where it says none'},
+    'owed_us': {**_or_null(_TIME_US),
+                'description': 'since 1.7: the runtime that it had before it was shrunk for a '
+                               'more critical server, and has again when there is room'},
 }
-SERVER = _object(_SERVER, ('host', *_SINCE_1_4))
+SERVER = _object(_SERVER, ('host', *_SINCE_1_4, 'owed_us'))
 SERVERS = _object({'servers': _list(SERVER), **_END})
 
 # Either may be left out, or both, to finish what was interrupted.

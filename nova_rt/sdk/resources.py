@@ -39,6 +39,7 @@ class Server(resource.Resource):
 
     :ivar reservation: runtime_us, period_us, vcpus and bandwidth; None without one
     :ivar host: None for those who may not see it
+    :ivar owed_us: the runtime that it has again when there is room; None if it is not shrunk
     """
 
     uuid = resource.Body('server', alternate_id=True)
@@ -50,6 +51,7 @@ class Server(resource.Resource):
     pcpus = resource.Body('pcpus', type=list)
     host = resource.Body('host')
     criticality = resource.Body('criticality')
+    owed_us = resource.Body('owed_us', type=int)
 
 
 class Waiting(resource.Resource):

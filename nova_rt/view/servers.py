@@ -18,6 +18,7 @@ from nova_rt.filters import server_kind
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import moves
+from nova_rt.instance import preempted
 from nova_rt.instance import request_specs
 from nova_rt.view import holders
 
@@ -35,6 +36,8 @@ class Server:
     :ivar host: where it is; None if it is on no host
     :ivar kind: None if that is not certain
     :ivar criticality: that it says, None if it says none
+    :ivar owed_us: the runtime that it had before it was shrunk for a more critical server, and
+        that it has again when there is room; None if it is not shrunk
     """
 
     uuid: str
@@ -46,6 +49,7 @@ class Server:
     pcpus: tuple[int, ...]
     kind: kinds.Kind | None
     criticality: criticality.Criticality | None
+    owed_us: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -167,7 +171,9 @@ def _server(instance: objects.Instance, kind: kinds.Kind | None,
     asked = None
     with contextlib.suppress(reservation.InvalidReservationError):
         asked = flavors.criticality_of(instance.flavor)
+    mark = preempted.mark_of(instance)
     return Server(
         instance.uuid, instance.display_name or '', instance.project_id,
         instance.vm_state, instance.host, holding.reservation if holding else wanted,
-        holding.pcpus if holding else (), kind, asked)
+        holding.pcpus if holding else (), kind, asked,
+        mark.owed_us if mark and not mark.returned else None)

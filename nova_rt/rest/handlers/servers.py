@@ -109,4 +109,6 @@ def _server(call: Call, server: servers.Server) -> Json:
         shown['host'] = server.host
     if microversions.has(call.version, '1.4'):
         shown['criticality'] = server.criticality.name if server.criticality else None
+    if microversions.has(call.version, '1.7'):
+        shown['owed_us'] = server.owed_us
     return shown

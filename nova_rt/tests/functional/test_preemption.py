@@ -26,6 +26,8 @@ from nova_rt.testing import cloud
 from nova_rt.testing import full
 from nova_rt.tests.functional import killed
 from nova_rt.tests.functional import waiting_case
+from nova_rt.view import holders
+from nova_rt.view import servers
 
 CONF = cfg.CONF
 
@@ -45,6 +47,10 @@ class PreemptionCase(waiting_case.WaitingCase):
     def hints_of(self, server):
         return objects.RequestSpec.get_by_instance_uuid(
             self.admin, server['id']).scheduler_hints or {}
+
+    def owed(self):
+        found = servers.page(self.admin, holders.Scope(None, None), 10).servers
+        return {each.uuid: each.owed_us for each in found}
 
     def given_back(self, server):
         def has_it():
@@ -68,11 +74,13 @@ class TestPreemption(PreemptionCase):
         self.assert_settled(soft, hard)
         assert '45% of a CPU for each vCPU instead of 60%' in self.told(soft)[0]
         assert hard['id'] not in self.told(soft)[0]
+        assert self.owed() == {soft['id']: 60_000, hard['id']: None}
         self.sweep()
         assert self.percent_of(soft) == 45, 'it was given back what is not there'
         self.deleted(hard)
         self.given_back(soft)
         assert self.percent_of(soft) == 60
+        assert self.owed() == {soft['id']: None}
         assert self.hints_of(soft) == {}
         assert self.instance_of(soft).task_state is None
         assert 'all of its reservation again' in self.told(soft)[-1] or \
