@@ -26,10 +26,12 @@ class Node:
 class Page:
     """Some of the compute nodes.
 
+    :ivar more: whether there are more
     :ivar unreachable: the cells whose database did not answer, by name
     """
 
     nodes: list[Node]
+    more: bool
     unreachable: list[str]
 
 
@@ -48,8 +50,8 @@ def page(context: nova_context.RequestContext, limit: int,
          marker: str | None = None) -> Page:
     """Return compute nodes, cell by cell in the order in which they came to exist.
 
-    This reads no more of a cell than is returned, in one query for its nodes
-    and one for its services.
+    This reads one node more than is returned, which saves clients the request for an
+    empty last page, in one query for a cell's nodes and one for its services.
 
     :param limit: how many at most
     :param marker: the uuid of the node after which to begin
@@ -58,11 +60,11 @@ def page(context: nova_context.RequestContext, limit: int,
     nodes: list[Node] = []
     unreachable = []
     for cell in objects.CellMappingList.get_all(context):
-        if cell.is_cell0() or len(nodes) == limit:
+        if cell.is_cell0() or len(nodes) > limit:
             continue
         found = nova_context.scatter_gather_cells(
             context, [cell], nova_context.CELL_TIMEOUT, _after,
-            limit - len(nodes), marker)[cell.uuid]
+            limit + 1 - len(nodes), marker)[cell.uuid]
         if isinstance(found, list):
             nodes += found
             marker = None
@@ -70,7 +72,7 @@ def page(context: nova_context.RequestContext, limit: int,
             unreachable.append(cell.name or cell.uuid)
     if marker is not None:
         raise UnknownMarkerError(marker)
-    return Page(nodes, unreachable)
+    return Page(nodes[:limit], len(nodes) > limit, unreachable)
 
 
 def named(context: nova_context.RequestContext,

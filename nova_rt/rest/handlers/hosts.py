@@ -20,15 +20,14 @@ _NOTHING = shares.HostShares.empty(())
 
 def list_hosts(call: Call) -> Json:
     """Return a page of hosts."""
-    limit = call.query['limit']
     try:
-        page = nodes.page(call.admin, limit, call.query.get('marker'))
+        page = nodes.page(call.admin, call.query['limit'], call.query.get('marker'))
     except nodes.UnknownMarkerError:
         raise errors.RefusedError(
             'No host has the uuid that the marker names: begin without one.') from None
     found = [hosts.of_node(each) for each in page.nodes]
     return {'hosts': [_host(call, host) for host in found],
-            'next': found[-1].uuid if len(found) == limit else None,
+            'next': found[-1].uuid if page.more else None,
             'unreachable_cells': page.unreachable}
 
 

@@ -57,13 +57,15 @@ class TestCost(cases.ApiTestCase):
     def test_pages_together_are_the_list(self):
         for number in range(5):
             self.register(number)
-        seen, marker = [], ''
-        while marker is not None:
-            page, _ = self.ask(f'rt/hosts?limit=2{marker and "&marker=" + marker}')
-            self.assertLessEqual(len(page['hosts']), 2)
-            seen += [host['host'] for host in page['hosts']]
-            marker = page['next']
-        self.assertEqual([f'host{number:05}' for number in range(5)], seen)
+        for limit in (2, 5):
+            pages, marker = [], ''
+            while marker is not None:
+                page, _ = self.ask(f'rt/hosts?limit={limit}{marker and "&marker=" + marker}')
+                pages.append([host['host'] for host in page['hosts']])
+                marker = page['next']
+            self.assertEqual([f'host{number:05}' for number in range(5)], sum(pages, []))
+            self.assertEqual(-(-5 // limit), len(pages))
+            self.assertLessEqual(max(map(len, pages)), limit)
 
 
 @contextlib.contextmanager

@@ -49,7 +49,7 @@ class TestProxy(test_commands.CommandsCase):
         self.assertEqual(['host1', 'host2'], [entry['host'] for entry in pages])
 
     def test_an_incomplete_list_is_no_list(self):
-        with (mock.patch.object(nodes, 'page', return_value=nodes.Page([], ['cell7'])),
+        with (mock.patch.object(nodes, 'page', return_value=nodes.Page([], False, ['cell7'])),
               pytest.raises(proxy.IncompleteError, match='the database of cell7')):
             list(self.cloud().hosts())
 
