@@ -39,7 +39,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     up.add_argument(
         '--with', dest='more', action='append', default=[],
         choices=sorted(MORE),
-        help='what to start besides; alarms: Aodh; mano: Heat and Tacker; network: '
+        help='what to start besides; alarms: Aodh; leases: Blazar; mano: Heat and Tacker; network: '
              'Neutron and Open vSwitch')
     up.add_argument(
         '--nodes', type=int, default=0, choices=range(nodes.MOST + 1),

@@ -10,6 +10,10 @@ from stack.services.aodh import AodhEvaluator
 from stack.services.aodh import AodhIdentity
 from stack.services.aodh import AodhNotifier
 from stack.services.aodh import AodhSchema
+from stack.services.blazar import BlazarApi
+from stack.services.blazar import BlazarIdentity
+from stack.services.blazar import BlazarManager
+from stack.services.blazar import BlazarSchema
 from stack.services.fake_neutron import FakeNeutron
 from stack.services.glance import Glance
 from stack.services.glance import GlanceSchema
@@ -66,6 +70,7 @@ COMPUTE: tuple[type[Service], ...] = (MountNamespace, Libvirt, NovaCompute)
 # What is added to it by name.
 MORE: dict[str, tuple[type[Service], ...]] = {
     'alarms': (AodhSchema, AodhIdentity, AodhApi, AodhNotifier, AodhEvaluator),
+    'leases': (BlazarSchema, BlazarIdentity, BlazarApi, BlazarManager),
     'mano': (
         HeatSchema, HeatIdentity, HeatApi, HeatEngine, TackerSchema,
         TackerIdentity, TackerServer, TackerConductor, Vim),

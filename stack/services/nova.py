@@ -15,6 +15,7 @@ from stack import ini
 from stack.service import Service
 from stack.service import Site
 from stack.service import WsgiService
+from stack.services import blazar
 from stack.services import hosts
 from stack.services import keystone
 from stack.services import libvirt
@@ -25,7 +26,7 @@ def configuration(site: Site) -> dict[str, dict[str, object]]:
     """Return nova.conf."""
     return ini.merged(
         _common(site), _clients(site), _compute(site),
-        NOVA_RT if site.nova_rt else STOCK, site.nova_conf)
+        NOVA_RT if site.nova_rt else STOCK, _leases(site), site.nova_conf)
 
 
 def arguments(site: Site, number: int = 1) -> tuple[str, ...]:
@@ -43,15 +44,16 @@ DEAF_S = 3
 
 # nova-rt-compute has its own driver; the option must not name one.
 STOCK: ini.Sections = {'DEFAULT': {'compute_driver': 'libvirt.LibvirtDriver'}}
+AVAILABLE_FILTERS = [
+    'nova.scheduler.filters.all_filters',
+    'nova_rt.filters.rt_share_filter.RTShareFilter']
+ENABLED_FILTERS = (
+    'ComputeFilter', 'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
+    'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter', 'RTShareFilter')
 NOVA_RT: ini.Sections = {
     'filter_scheduler': {
-        'available_filters': [
-            'nova.scheduler.filters.all_filters',
-            'nova_rt.filters.rt_share_filter.RTShareFilter'],
-        'enabled_filters':
-            'ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,'
-            'ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,'
-            'RTShareFilter',
+        'available_filters': AVAILABLE_FILTERS,
+        'enabled_filters': ','.join(ENABLED_FILTERS),
         'weight_classes':
             'nova.scheduler.weights.all_weighers,'
             'nova_rt.filters.rt_share_weigher.RTShareWeigher',
@@ -124,6 +126,15 @@ def _compute(site: Site) -> dict[str, dict[str, object]]:
         'vif_plug_linux_bridge_privileged': helper,
         'vif_plug_ovs_privileged': helper,
     }
+
+
+def _leases(site: Site) -> ini.Sections:
+    """Return what keeps a lease's hosts from other servers."""
+    if 'leases' not in site.more:
+        return {}
+    return {'filter_scheduler': {
+        'available_filters': [*AVAILABLE_FILTERS, blazar.FILTER_CLASS],
+        'enabled_filters': ','.join((*ENABLED_FILTERS, *blazar.FILTERS))}}
 
 
 class NovaSchema(Service):
