@@ -8,7 +8,7 @@ KEEP ?=
 DEMO_NEEDS = $(if $(filter embedded,$(MODE)),,$(if $(filter 0,$(shell id -u)),stack)) \
     $(if $(filter hcbs%,$(MODE)),guest)
 
-.PHONY: help demo test test-debian test-devstack test-experiments test-fresh test-guest test-hosts test-kernel test-kubernetes test-machines test-mano test-tempest unit tacker functional kolla nova33 db e2e pep8 mypy cover bench experiments dist docs clean
+.PHONY: help demo test test-debian test-devstack test-experiments test-fresh test-guest test-hosts test-kernel test-kubernetes test-leases test-machines test-mano test-tempest unit tacker functional kolla nova33 db e2e pep8 mypy cover bench experiments dist docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
@@ -50,6 +50,10 @@ test-machines:  ## run virtual machines through a real OpenStack (root)
 test-hosts:  ## move virtual machines between two hosts of a real OpenStack (root)
 	@PYTHON=$(PYTHON) tools/prepare stack
 	@tools/stage hosts
+
+test-leases:  ## lease reservations from a real Blazar (root)
+	@PYTHON=$(PYTHON) tools/prepare stack
+	@tools/stage leases
 
 test-mano:  ## run VNFs through real Tacker, Heat, Nova and Neutron (root)
 	@PYTHON=$(PYTHON) tools/prepare stack

@@ -15,6 +15,7 @@ from bench import host_filter
 from bench import kernel
 from bench import kernel_picture
 from bench import kubernetes
+from bench import listing
 from bench import machine_spawn
 from bench import measure
 from bench import misses
@@ -89,7 +90,8 @@ def _shown(without_stack: bool) -> Iterator[measure.Measurement]:
             yield measurement
         print(f'  ({time.monotonic() - began:.0f} s)', flush=True)
     for measurement in (*spawn.measurements(added, without_stack),
-                        *machine_spawn.measurements(without_stack)):
+                        *machine_spawn.measurements(without_stack),
+                        *listing.measurements(without_stack)):
         print(report.line(measurement), flush=True)
         yield measurement
 

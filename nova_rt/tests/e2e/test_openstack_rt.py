@@ -5,11 +5,11 @@ import json
 import os
 import subprocess
 import time
-import uuid
 
 import pytest
 import sqlalchemy as sa
 
+from nova_rt.testing import copies
 from nova_rt.tests.e2e import driver
 
 HOSTS = 1000
@@ -104,29 +104,15 @@ def test_what_cannot_be_is_one_sentence(rt, arguments, kwargs, sentence):
 
 
 @pytest.fixture
-def thousand_hosts(stack):
-    """Copies of the only host in the cell's database, a size that the machine does not have."""
-    database = sa.create_engine(stack.site.database('nova'))
-    tables = sa.MetaData()
-    tables.reflect(database, only=['compute_nodes', 'services'])
+def thousand_hosts(stack, operator):
+    """Copies of the only host, a size that the machine does not have."""
     names = [f'copy-{number:03}' for number in range(HOSTS - 1)]
-    for table in tables.sorted_tables:
-        with database.begin() as cell:
-            row = dict(cell.execute(sa.select(table).where(
-                table.c.deleted == 0, *([table.c.binary == 'nova-compute']
-                                        if table.name == 'services' else []))).mappings().one())
-            # Columns that the database computes, those of nova-rt among them, and the key.
-            for column in table.columns:
-                if column.computed is not None or column.primary_key:
-                    del row[column.name]
-            cell.execute(sa.insert(table), [
-                {**row, 'host': name, 'uuid': str(uuid.uuid4()),
-                 **({'hypervisor_hostname': name} if 'hypervisor_hostname' in row else {})}
-                for name in names])
+    cloud = copies.Copies(*(
+        sa.create_engine(stack.site.database(name)) for name in ('nova', 'nova_api')))
+    (host,) = operator.compute.services(binary='nova-compute')
+    cloud.add_hosts(host.host, names)
     yield names
-    for table in tables.sorted_tables:
-        with database.begin() as cell:
-            cell.execute(sa.delete(table).where(table.c.host.in_(names)))
+    cloud.remove(names)
 
 
 def test_a_thousand_hosts_are_listed_page_by_page(thousand_hosts, stack, told, operator):
