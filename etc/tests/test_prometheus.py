@@ -23,6 +23,7 @@ ETC = pathlib.Path(__file__).parents[1]
 RULES = ETC / 'prometheus/nova-rt.rules.yml'
 OF_TACKER = RULES.with_name('nova-rt-tacker.rules.yml')
 OF_AODH = RULES.with_name('nova-rt-aodh.rules.yml')
+OF_PROJECTS = RULES.with_name('nova-rt-projects.rules.yml')
 DASHBOARD = ETC / 'grafana/nova-rt.json'
 
 
@@ -31,7 +32,9 @@ DASHBOARD = ETC / 'grafana/nova-rt.json'
     ('check', 'rules', OF_TACKER),
     ('test', 'rules', OF_TACKER.with_name('nova-rt-tacker.tests.yml')),
     ('check', 'rules', OF_AODH),
-    ('test', 'rules', OF_AODH.with_name('nova-rt-aodh.tests.yml'))])
+    ('test', 'rules', OF_AODH.with_name('nova-rt-aodh.tests.yml')),
+    ('check', 'rules', OF_PROJECTS),
+    ('test', 'rules', OF_PROJECTS.with_name('nova-rt-projects.tests.yml'))])
 def test_promtool_finds_nothing_wrong_with_the_alerts(command):
     if shutil.which('promtool') is None:
         pytest.skip('There is no promtool: install the package prometheus.')
@@ -70,7 +73,8 @@ def exported():
     return {sample.name for metric in registry.collect() for sample in metric.samples}
 
 
-@pytest.mark.parametrize('file', [RULES, OF_TACKER, OF_AODH, DASHBOARD], ids=lambda file: file.name)
+@pytest.mark.parametrize('file', [RULES, OF_TACKER, OF_AODH, OF_PROJECTS, DASHBOARD],
+                         ids=lambda file: file.name)
 def test_only_metrics_that_there_are_are_named(file, exported):
     named = set(re.findall(r'\bnova_rt_[a-z_]+\b', file.read_text()))
     assert named
