@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host would accept if moves were free, and if the future were known.
+"""About what a host would accept if moves were free, and at most if the future were known.
 
-``python -m bench.hindsight`` prints two bounds for the servers of :mod:`bench.moves`. Each
+``python -m bench.hindsight`` prints two numbers for the servers of :mod:`bench.moves`. Each
 asks only whether the vCPUs that are there together pass every dual feasible function, which
 all do that fit so many pCPUs in any layout:
 
-* Who refuses nothing that passes, whatever moves that takes, accepts the first.
+* Who refuses just what does not pass accepts the first. It is an estimate, no bound: what
+  passes may still not fit, and then keeps others out.
 * CP-SAT chooses what to refuse, knowing who comes and goes: no policy, and no number of
-  moves, accepts more than the second. It is reached only by refusing servers that fit.
+  moves, accepts more than the second.
 """
 
 from collections.abc import Iterable
@@ -68,18 +69,18 @@ def functions(sizes: Sequence[int], capacity: int) -> list[Weights]:
 
 
 def main() -> None:
-    """Print both bounds for each mix and seed."""
+    """Print both for each mix and seed."""
     for mix in (acceptance.MIXED, acceptance.LARGE):
-        bounds = [_bounds(mix, seed) for seed in acceptance.SEEDS]
-        for seed, (refusing_nothing, knowing) in zip(acceptance.SEEDS, bounds, strict=True):
-            print(f'{mix.name}, seed {seed}: refusing nothing that may fit '
+        both = [_both(mix, seed) for seed in acceptance.SEEDS]
+        for seed, (refusing_nothing, knowing) in zip(acceptance.SEEDS, both, strict=True):
+            print(f'{mix.name}, seed {seed}: refusing nothing that may fit about '
                   f'{refusing_nothing:.2f}%, knowing the future at most {knowing:.2f}%',
                   flush=True)
         print(f'{mix.name}, median: ' + ', '.join(
-            f'{statistics.median(column):.2f}%' for column in zip(*bounds, strict=True)))
+            f'{statistics.median(column):.2f}%' for column in zip(*both, strict=True)))
 
 
-def _bounds(mix: cloud.Mix, seed: int) -> tuple[float, float]:
+def _both(mix: cloud.Mix, seed: int) -> tuple[float, float]:
     servers = list(cloud.arrivals(mix, moves.PCPUS, moves.LOAD / 100, acceptance.SERVERS, seed))
     wanted = [reservation for _, _, reservation in servers]
     weights = functions(sorted({each.bandwidth for each in wanted}), cloud.CAP)

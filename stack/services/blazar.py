@@ -60,8 +60,8 @@ class BlazarSchema(Service):
         ini.write(conf(self.site), configuration(self.site))
         mariadb.create(self.site, 'blazar')
         self.site.processes.run('blazar-schema', (
-            sys.executable, '-m', 'blazar.db.migration.cli', '--config-file',
-            str(conf(self.site)), 'upgrade', 'head'))
+            sys.executable, '-c', 'from blazar.db.migration import cli; cli.main()',
+            '--config-file', str(conf(self.site)), 'upgrade', 'head'))
 
 
 class BlazarIdentity(Service):
