@@ -85,6 +85,8 @@ def up(args: argparse.Namespace) -> int:
     started = time.monotonic()
     if args.hosts > 1 and args.virt_type == 'lxc':
         raise StackError('Two hosts are for virtual machines: add "--virt-type qemu".')
+    if args.stock and 'leases' in args.more:
+        raise StackError('Leases are of what nova-rt reserves: leave out "--stock".')
     site = Site(
         RunDir(args.run_dir), nova_rt=not args.stock,
         compute='nova-compute' if args.stock else args.compute,

@@ -9,8 +9,10 @@ a copied server. Placement knows of neither.
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+import contextlib
 import json
 from typing import Any
 import uuid
@@ -71,8 +73,7 @@ class Copies:
     def remove(self, hosts: Sequence[str], servers: Sequence[str] = ()) -> None:
         """Take copies away again."""
         for engine, tables in self._engines.items():
-            with engine.begin() as database:
-                database.execute(sa.text('SET FOREIGN_KEY_CHECKS = 0'))
+            with _unchecked(engine) as database:
                 for table in tables.values():
                     name = 'uuid' if table.name == 'instances' else 'instance_uuid'
                     if servers and name in table.columns:
@@ -95,9 +96,20 @@ class Copies:
     def _insert(engine: sa.Engine, table: sa.Table, rows: Sequence[Row]) -> None:
         if not rows:
             return
-        with engine.begin() as database:
-            database.execute(sa.text('SET FOREIGN_KEY_CHECKS = 0'))
+        with _unchecked(engine) as database:
             database.execute(sa.insert(table), rows)
+
+
+@contextlib.contextmanager
+def _unchecked(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """Yield a connection that takes rows in any order, whichever refer to others."""
+    with engine.begin() as database:
+        database.execute(sa.text('SET FOREIGN_KEY_CHECKS = 0'))
+        try:
+            yield database
+        finally:
+            # The connection goes back to its pool.
+            database.execute(sa.text('SET FOREIGN_KEY_CHECKS = 1'))
 
 
 def _of_server(row: Row, server: str, copy: str, host: str) -> Row:

@@ -4,7 +4,6 @@
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
-import sys
 
 from stack import ini
 from stack.service import Service
@@ -60,8 +59,8 @@ class BlazarSchema(Service):
         ini.write(conf(self.site), configuration(self.site))
         mariadb.create(self.site, 'blazar')
         self.site.processes.run('blazar-schema', (
-            sys.executable, '-c', 'from blazar.db.migration import cli; cli.main()',
-            '--config-file', str(conf(self.site)), 'upgrade', 'head'))
+            self.site.script('blazar-db-manage'), '--config-file', str(conf(self.site)),
+            'upgrade', 'head'))
 
 
 class BlazarIdentity(Service):
@@ -96,9 +95,8 @@ class BlazarManager(Service):
     needs = ('blazar-schema', 'blazar-identity', 'rabbitmq', 'placement')
 
     def command(self) -> Sequence[str]:
-        """Return the module's command line."""
-        return (sys.executable, '-m', 'blazar.cmd.manager', '--config-file',
-                str(conf(self.site)))
+        """Return the script's command line."""
+        return self.site.script(self.name), '--config-file', str(conf(self.site))
 
     def ready(self) -> bool:
         """Whether it receives what blazar-api sends."""

@@ -110,9 +110,11 @@ def thousand_hosts(stack, operator):
     cloud = copies.Copies(*(
         sa.create_engine(stack.site.database(name)) for name in ('nova', 'nova_api')))
     (host,) = operator.compute.services(binary='nova-compute')
-    cloud.add_hosts(host.host, names)
-    yield names
-    cloud.remove(names)
+    try:
+        cloud.add_hosts(host.host, names)
+        yield names
+    finally:
+        cloud.remove(names)
 
 
 def test_a_thousand_hosts_are_listed_page_by_page(thousand_hosts, stack, told, operator):

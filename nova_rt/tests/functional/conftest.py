@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from unittest import mock
 
-import numpy  # noqa: F401 - asks for os.uname at first, which Nova's fixtures forbid
 import pytest
 
 # While a test runs, Nova's fixtures forbid what loading numpy does: to ask for the machine's name.

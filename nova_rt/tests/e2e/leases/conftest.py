@@ -53,6 +53,15 @@ class Blazar:
                 'resource_type': 'flavor:instance', 'flavor_id': flavor, 'amount': amount,
                 'affinity': None}]})['lease']
 
+    def without_leases(self):
+        """Delete all leases; return whether there were none."""
+        leases = self.ask('GET', '/leases')['leases']
+        for lease in leases:
+            # One that is just beginning or ending is not deleted yet.
+            with contextlib.suppress(openstack.exceptions.HttpException):
+                self.ask('DELETE', f'/leases/{lease["id"]}')
+        return not leases
+
     def becomes(self, lease, status):
         """Wait until a lease has a status."""
         driver.until(lambda: self.ask('GET', f'/leases/{lease["id"]}')['lease']['status']
@@ -66,8 +75,5 @@ def blazar(stack, operator, user):
     (host,) = operator.compute.hypervisors()
     entry = ours.ask('POST', '/os-hosts', name=host.name)['host']
     yield theirs
-    for lease in ours.ask('GET', '/leases')['leases']:
-        with contextlib.suppress(openstack.exceptions.NotFoundException):
-            ours.ask('DELETE', f'/leases/{lease["id"]}')
-    driver.until(lambda: not ours.ask('GET', '/leases')['leases'], 'no lease is left', PATIENCE)
+    driver.until(ours.without_leases, 'no lease is left', PATIENCE, 1)
     ours.ask('DELETE', f'/os-hosts/{entry["id"]}')

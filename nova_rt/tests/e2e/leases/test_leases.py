@@ -12,8 +12,6 @@ from nova_rt.tests.e2e import driver
 
 RUNTIME_US, PERIOD_US = 100_000, 200_000
 SHARE = bandwidth.to_bandwidth(RUNTIME_US, PERIOD_US)
-# Half a CPU each: more than two CPUs have, but no more vCPUs, memory or disk.
-TOO_MANY = 4
 
 
 @pytest.fixture
@@ -22,6 +20,17 @@ def flavor(operator, flavors):
     flavor = flavors(RUNTIME_US, PERIOD_US)
     operator.compute.create_flavor_extra_specs(flavor, {shares.EXTRA_SPEC: str(SHARE)})
     return flavor
+
+
+@pytest.fixture
+def too_many(operator):
+    """One server more than the host's share is enough for, but not its vCPUs."""
+    (provider,) = (each for each in operator.placement.resource_providers()
+                   if not each.parent_provider_uuid)
+    inventory = operator.placement.get(
+        f'/resource_providers/{provider.id}/inventories').json()['inventories']
+    share = inventory[shares.RESOURCE_CLASS]
+    return (share['total'] - share['reserved']) // SHARE + 1
 
 
 def tomorrow():
@@ -42,16 +51,17 @@ def refused(user, flavor):
     return True
 
 
-def test_a_lease_takes_no_more_than_the_share_of_its_hosts(blazar, flavor, flavors):
-    without_share = blazar.lease(flavors(vcpus=1), TOO_MANY, tomorrow())
+def test_a_lease_takes_no_more_than_the_share_of_its_host(blazar, flavor, flavors, too_many):
+    without_share = blazar.lease(flavors(vcpus=1), too_many, tomorrow())
     blazar.becomes(without_share, 'ACTIVE')
     blazar.ask('DELETE', f'/leases/{without_share["id"]}')
     with pytest.raises(openstack.exceptions.HttpException, match='Not enough hosts'):
-        blazar.lease(flavor, TOO_MANY, tomorrow())
+        blazar.lease(flavor, too_many, tomorrow())
 
 
-def test_two_leases_share_what_there_is(blazar, flavor):
-    blazar.becomes(blazar.lease(flavor, TOO_MANY - 1, tomorrow()), 'ACTIVE')
+def test_two_leases_have_the_sum_of_the_hosts_share_together(blazar, flavor, too_many):
+    # By the sum: not all of these would find a pCPU with so much left.
+    blazar.becomes(blazar.lease(flavor, too_many - 1, tomorrow()), 'ACTIVE')
     with pytest.raises(openstack.exceptions.HttpException, match='Not enough hosts'):
         blazar.lease(flavor, 1, tomorrow())
 
