@@ -55,7 +55,7 @@ def test_the_only_host_has_all_pcpus(tmp_path):
 
 
 @pytest.mark.parametrize('more', [
-    (), ('mano',), ('network',), ('mano', 'network')])
+    (), ('leases',), ('mano',), ('network',), ('mano', 'network')])
 @pytest.mark.parametrize('count', [0, 2])
 @pytest.mark.parametrize('virt_type', ['lxc', 'qemu'])
 def test_whatever_is_chosen_each_part_finds_those_that_it_needs(
