@@ -115,7 +115,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--max-moves', metavar='N', type=int,
                         help='how many moves at most (default: 8), migrations among them')
     parser.add_argument('--max-migrations', metavar='N', type=int,
-                        help='how many migrations at most, with --between-hosts (default: 4)')
+                        help='how many migrations at most, with --between-hosts (default: 4); '
+                             '0 for moves only, on any host')
     parser.add_argument('--seconds', metavar='S', type=int,
                         help='how long to look for a cheaper plan, or fewer moves (default: 2)')
 

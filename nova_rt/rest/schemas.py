@@ -151,9 +151,10 @@ ROOM_BETWEEN = _object({
     'host': {**_NAME, 'description': 'where the room is to be; any host by default'},
     'max_moves': {'type': 'integer', 'minimum': 1, 'maximum': 32, 'default': Limits().steps,
                   'description': 'how many moves and migrations at most'},
-    'max_migrations': {'type': 'integer', 'minimum': 1, 'maximum': 8,
+    'max_migrations': {'type': 'integer', 'minimum': 0, 'maximum': 8,
                        'default': Limits().migrations,
-                       'description': 'how many of these are migrations, at most'},
+                       'description': 'how many of these are migrations, at most; 0, which '
+                                      'is for moves only, since 1.7'},
     'seconds': {**_SECONDS, 'description': 'how long to look for a cheaper plan'}},
     ('hints', 'host', 'max_moves', 'max_migrations', 'seconds'))
 _OR_NONE = {**_or_null(_COUNT), 'description': 'of a move; null for a migration'}

@@ -56,6 +56,11 @@ from stack.services.tacker import TackerIdentity
 from stack.services.tacker import TackerSchema
 from stack.services.tacker import TackerServer
 from stack.services.tacker import Vim
+from stack.services.watcher import WatcherApi
+from stack.services.watcher import WatcherApplier
+from stack.services.watcher import WatcherDecisionEngine
+from stack.services.watcher import WatcherIdentity
+from stack.services.watcher import WatcherSchema
 
 # The control plane.
 CONTROL: tuple[type[Service], ...] = (
@@ -77,6 +82,8 @@ MORE: dict[str, tuple[type[Service], ...]] = {
     'network': (
         MountNamespace, OvsDatabase, OpenVSwitch, PortsUp, NeutronSchema,
         Neutron, NeutronRpc, OvsAgent, DhcpAgent, Networks),
+    'optimizer': (
+        WatcherSchema, WatcherIdentity, WatcherApi, WatcherDecisionEngine, WatcherApplier),
 }
 
 

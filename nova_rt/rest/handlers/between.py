@@ -16,6 +16,7 @@ from nova_rt.explain import migrations
 from nova_rt.explain import quotas
 from nova_rt.instance import live_move
 from nova_rt.rest import errors
+from nova_rt.rest import microversions
 from nova_rt.rest import schemas
 from nova_rt.rest.endpoints import Call
 from nova_rt.rest.endpoints import Json
@@ -37,7 +38,7 @@ def plan_between_hosts(call: Call) -> Json:
     if host is not None:
         _check_host(call, host)
     question, wanted = _question(call)
-    limits = Limits(_number(call, 'max_moves'), _number(call, 'max_migrations'))
+    limits = _limits(call)
     seconds = _number(call, 'seconds')
     try:
         planned = migrations.plan(call.admin, question, wanted, host, limits, seconds)
@@ -123,6 +124,13 @@ def _hosts(planned: migrations.Planned) -> list[Json]:
         for pcpu, capacity in enumerate(before[name].shares.capacity) if capacity]}
         for name in sorted(before)
         if name == plan.host or after[name].shares != before[name].shares]
+
+
+def _limits(call: Call) -> Limits:
+    limits = Limits(_number(call, 'max_moves'), _number(call, 'max_migrations'))
+    if not limits.migrations and not microversions.has(call.version, '1.7'):
+        raise errors.RefusedError('max_migrations may be 0 since version 1.7: ask for that.')
+    return limits
 
 
 def _number(call: Call, name: str) -> int:
