@@ -29,8 +29,8 @@ class Left(indicators.IndicatorSpecification):
 class Efficacy(efficacy.EfficacySpecification):
     """How many steps a plan has, and the room that it makes.
 
-    The room is what the emptiest pCPU has left of those that a flavor may get; without a
-    flavor, what the fullest has left of those that are balanced.
+    For a flavor of m vCPUs, the room is the most that each of m could have on the host that
+    gets it; without a flavor, what the fullest pCPU has left of the hosts that are balanced.
     """
 
     def get_indicators_specifications(self) -> list[indicators.IndicatorSpecification]:
@@ -38,16 +38,16 @@ class Efficacy(efficacy.EfficacySpecification):
         return [
             Count('moves', 'How many vCPUs go to another pCPU of their host.'),
             Count('migrations', 'How many servers go to another host.'),
-            Left('room_before', 'What the pCPU has left that matters: the emptiest for a '
-                                'flavor, the fullest for a balance.', '%'),
-            Left('room_after', 'What that has left after the plan.', '%')]
+            Left('room_before', 'The most that each vCPU of the flavor could have; for a '
+                                'balance, what the fullest pCPU has left.', '%'),
+            Left('room_after', 'The same after the plan.', '%')]
 
     def get_global_efficacy_indicator(self, indicators_map: Mapping[str, Any]) -> list[Indicator]:
         """Return how much more room there is."""
         if not indicators_map:
             return []
         return [Indicator(
-            'room_gained', 'What that has left more after the plan.', '%',
+            'room_gained', 'By how much the plan makes the room larger.', '%',
             round(indicators_map['room_after'] - indicators_map['room_before'], 2))]
 
 

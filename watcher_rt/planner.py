@@ -8,6 +8,7 @@ failed. So each action is told which one is before it, and is skipped unless tha
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import networkx
@@ -42,6 +43,5 @@ class InOrder(weight.WeightPlanner):
         """Return the actions, each after the one before it."""
         graph = networkx.DiGraph()
         graph.add_nodes_from(sorted_weighted_actions)
-        graph.add_edges_from(
-            zip(sorted_weighted_actions, sorted_weighted_actions[1:], strict=False))
+        graph.add_edges_from(itertools.pairwise(sorted_weighted_actions))
         return graph

@@ -23,13 +23,15 @@ class Plan:
     """What is to be done, one after the other.
 
     :ivar steps: as :class:`nova_rt.sdk.resources.PlanBetweenHosts` has them
-    :ivar before, after: what the pCPU has left that matters, in percent of a CPU: the
-        emptiest of the host that gets the room, or the fullest of those that are balanced
+    :ivar before, after: the room, in percent of a CPU: what each of as many pCPUs has left
+        as the flavor has vCPUs, or what the fullest has of those that are balanced
+    :ivar proof: a sentence on whether there is a cheaper plan; empty if nothing is known
     """
 
-    steps: tuple[Mapping[str, Any], ...]
-    before: float
-    after: float
+    steps: tuple[Mapping[str, Any], ...] = ()
+    before: float = 0.0
+    after: float = 0.0
+    proof: str = ''
 
 
 def for_flavor(rt: proxy.Proxy, asked: parameters.Asked) -> Plan:
@@ -38,9 +40,8 @@ def for_flavor(rt: proxy.Proxy, asked: parameters.Asked) -> Plan:
     found = rt.plan_between_hosts(
         asked['flavor'], asked.get('hints'), asked.get('host'), asked.get('max_moves'), most,
         asked.get('seconds'))
-    pcpus = [pcpu for host in found.hosts if host['host'] == found.host
-             for pcpu in host['pcpus']]
-    return Plan(tuple(found.steps), *_left(max, pcpus))
+    pcpus, = (host['pcpus'] for host in found.hosts if host['host'] == found.host)
+    return Plan(tuple(found.steps), *_left(pcpus, -found.reservation['vcpus']), found.proof)
 
 
 def for_balance(rt: proxy.Proxy, asked: parameters.Asked) -> Plan:
@@ -66,20 +67,25 @@ def for_balance(rt: proxy.Proxy, asked: parameters.Asked) -> Plan:
 def _of_host(rt: proxy.Proxy, host: str, most: int) -> Plan:
     found = rt.plan_moves(host, max_moves=most)
     return Plan(tuple({**move, 'step': 'move', 'host': host} for move in found.moves),
-                *_left(min, found.pcpus))
+                *_left(found.pcpus, 0), found.proof)
 
 
 def _together(plans: Iterable[Plan]) -> Plan:
     """Return the plans as one; what is balanced already does not count."""
     plans = [plan for plan in plans if plan.steps]
+    if not plans:
+        return Plan(proof='No moves that balance a host better were found.')
     return Plan(tuple(step for plan in plans for step in plan.steps),
-                min((plan.before for plan in plans), default=0.0),
-                min((plan.after for plan in plans), default=0.0))
+                min(plan.before for plan in plans), min(plan.after for plan in plans),
+                plans[0].proof)
 
 
-def _left(choose: Any, pcpus: Iterable[Mapping[str, int]]) -> tuple[float, float]:
-    """Return what one of the pCPUs has left before and after, in percent."""
-    before, after = (choose(pcpu[name] for pcpu in pcpus)
+def _left(pcpus: Iterable[Mapping[str, int]], place: int) -> tuple[float, float]:
+    """Return what the pCPU at a place has left before and after, in percent.
+
+    :param place: from 0, the fullest, on; or from -1, the emptiest, back
+    """
+    before, after = (sorted(pcpu[name] for pcpu in pcpus)[place]
                      for name in ('left_before', 'left_after'))
     return _percent(before), _percent(after)
 

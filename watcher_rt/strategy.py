@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from watcher.decision_engine.strategy.strategies import base
+from watcher.objects import audit as audits
 
 from watcher_rt import api
 from watcher_rt import goal
@@ -17,6 +18,8 @@ from watcher_rt import planner
 from watcher_rt import plans
 
 NAME = 'nova_rt_moves'
+
+_CONTINUOUS = audits.AuditType.CONTINUOUS.value
 
 
 class Moves(base.BaseStrategy):
@@ -71,22 +74,37 @@ class Moves(base.BaseStrategy):
         :raises UndecidedError: if the API does not answer
         """
         try:
-            if self.audit_scope:
-                raise api.RefusedError(
-                    'The strategy takes no scope: name one host by the parameter host, or none.')
-            asked = parameters.checked(self.input_parameters)
-            rt = api.Client().rt
-            with api.asking():
-                plan = (plans.for_flavor if 'flavor' in asked else plans.for_balance)(rt, asked)
+            asked = self._checked()
+            plan = self._planned(asked, audit)
         except (api.RefusedError, api.UndecidedError) as exc:
             # Watcher itself says why in its log only.
-            if audit is not None:
-                audit.status_message = str(exc)
+            _tell(audit, str(exc))
             raise
+        _tell(audit, plan.proof)
         self._note(plan)
 
     def post_execute(self) -> None:
         """Do nothing."""
+
+    def _checked(self) -> parameters.Asked:
+        if self.audit_scope:
+            raise api.RefusedError(
+                'This strategy takes no scope: name one host by the parameter host, or none.')
+        return parameters.checked(self.input_parameters)
+
+    def _planned(self, asked: parameters.Asked, audit: Any) -> plans.Plan:
+        """Return a plan; one of no steps if a continuous audit has to come back later.
+
+        Watcher ends a continuous audit that fails.
+        """
+        plan = plans.for_flavor if 'flavor' in asked else plans.for_balance
+        try:
+            with api.asking():
+                return plan(api.Client().rt, asked)
+        except (api.RefusedError, api.UndecidedError) as exc:
+            if audit is None or audit.audit_type != _CONTINUOUS:
+                raise
+            return plans.Plan(proof=str(exc))
 
     def _note(self, plan: plans.Plan) -> None:
         for number, step in enumerate(plan.steps, 1):
@@ -97,6 +115,13 @@ class Moves(base.BaseStrategy):
         self.solution.set_efficacy_indicators(
             moves=len(plan.steps) - migrations, migrations=migrations,
             room_before=plan.before, room_after=plan.after)
+
+
+def _tell(audit: Any, sentence: str) -> None:
+    """Have an audit say how it went."""
+    if audit is not None:
+        audit.status_message = sentence
+        audit.save()
 
 
 def _action(step: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

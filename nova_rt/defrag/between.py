@@ -101,7 +101,7 @@ def improved(cloud: Cloud, wanted: Wanted, limits: Limits, steps: Steps | None, 
         host = next(name for name in sorted(wanted.hosts) if wanted.fits(after.hosts[name]))
         return Plan(cloud, host, steps, least)
     most = (f'{wording.counted(limits.steps, "step")}, of which {limits.migrations} migrate '
-            'servers,')
+            'servers,') if limits.migrations else f'{wording.counted(limits.steps, "move")}'
     if least is None:
         raise NoPlanError(f'No plan of at most {most} makes this room.', True)
     raise NoPlanError(f'No plan of at most {most} was found; there may be one: '

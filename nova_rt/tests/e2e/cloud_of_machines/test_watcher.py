@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watcher's own services make room on a host: real vCPUs move, and a server fits."""
+
+import psutil
+import pytest
+
+from nova_rt.testing import full
+from nova_rt.tests.e2e import driver
+from nova_rt.tests.e2e import optimizer
+
+pytestmark = full.only
+
+
+@pytest.fixture(scope='module')
+def watcher(stack):
+    """Watcher, as ``up --with optimizer`` starts it."""
+    with optimizer.running(stack) as watcher:
+        yield watcher
+
+
+@pytest.fixture
+def compute(stack):
+    """Stops nova-rt-compute for a while, and lets it go on."""
+    processes = [psutil.Process(pid) for pid in stack.site.processes.members(['nova-compute'])]
+
+    def let(it):
+        for process in processes:
+            getattr(process, it)()
+    yield let
+    let('resume')
+
+
+@pytest.fixture
+def fragmented(user, flavors):
+    """Servers with 45% of the first pCPU, and 20, 20 and 15% of the second."""
+    servers = [user.boot(flavors(runtime)) for runtime in (90_000, 40_000, 40_000, 30_000)]
+    where = [{**user.machine(server.id).shares} for server in servers]
+    assert where == [{0: 0.45}, {1: 0.2}, {1: 0.2}, {1: 0.15}]
+    return [server.id for server in servers]
+
+
+def states(watcher, plan):
+    return [action['state'] for action in watcher.actions(plan)]
+
+
+def test_an_audit_a_plan_and_then_the_server_fits(watcher, user, flavors, fragmented):
+    large = flavors(160_000)
+    user.settled(user.ask(large).id, 'ERROR')
+    plan = watcher.plan(flavor=large)
+    assert {each['name']: each['value'] for each in plan['efficacy_indicators']} == {
+        'moves': 2, 'migrations': 0, 'room_before': pytest.approx(50, abs=0.1),
+        'room_after': pytest.approx(80, abs=0.1)}
+    assert watcher.carry_out(plan)['state'] == 'SUCCEEDED', watcher.actions(plan)
+    assert states(watcher, plan) == ['SUCCEEDED'] * 2
+    moved = {action['input_parameters']['resource_id']: action['input_parameters']['target']
+             for action in watcher.actions(plan)}
+    shares = {server: user.machine(server).shares for server in fragmented}
+    assert all(pcpu in shares[server] for server, pcpu in moved.items())
+    assert [*map(len, shares.values())] == [1] * 4
+    assert user.machine(user.boot(large).id).shares == {
+        1 - next(iter(moved.values())): 0.8}
+
+    audit = watcher.audit(flavor=flavors(10_000))
+    assert (audit['state'], audit['status_message']) == (
+        'SUCCEEDED', 'There is room already, so nothing need be moved.')
+
+
+def test_a_refused_move_fails_the_plan_with_a_sentence_and_ends_it(
+        watcher, user, flavors, fragmented):
+    plan = watcher.plan(flavor=flavors(160_000))
+    # Now it holds more than the plan can bring along.
+    for _ in range(2):
+        user.boot(flavors(50_000))
+    before = [user.machine(server).shares for server in fragmented]
+    ended = watcher.carry_out(plan)
+    assert ended['state'] == 'FAILED'
+    refused = watcher.actions(plan)[-1]
+    for action in watcher.actions(plan):
+        if action['state'] == 'FAILED':
+            refused = action
+            break
+    assert 'The server stays as it was' in refused['status_message'], refused
+    assert [user.machine(server).shares for server in fragmented] == before or (
+        states(watcher, plan)[0] == 'SUCCEEDED')
+
+
+def test_an_applier_that_is_killed_loses_nothing(watcher, user, flavors, fragmented, compute):
+    large = flavors(160_000)
+    plan = watcher.plan(flavor=large)
+    compute('suspend')
+    watcher.start(plan)
+    driver.until(lambda: 'ONGOING' in states(watcher, plan), 'a move is asked for')
+    watcher.kill_applier()
+    compute('resume')
+    watcher.start_applier()
+    ended = watcher.ended(plan)
+    assert ended['state'] == 'CANCELLED'
+    assert 'was stopped while the action plan was ongoing' in ended['status_message']
+
+    held = {0.45: 1, 0.2: 2, 0.15: 1}
+    shares = [user.machine(server).shares for server in fragmented]
+    assert [*map(len, shares)] == [1] * 4, held
+    assert watcher.carry_out(watcher.plan(flavor=large))['state'] == 'SUCCEEDED'
+    user.boot(large)
+
+
+@pytest.mark.parametrize(('parameters', 'sentence'), [
+    ({'flavor': 'gold'}, "There is no flavor 'gold': give an id or name that"),
+    ({'host': 'nowhere'}, "There is no host 'nowhere': give the name that"),
+    ({'between_hosts': True}, 'between_hosts is for a flavor: hosts are balanced one by one.'),
+])
+def test_what_cannot_be_planned_fails_the_audit_with_a_sentence(watcher, parameters, sentence):
+    audit = watcher.audit(**parameters)
+    assert audit['state'] == 'FAILED'
+    assert audit['status_message'].startswith(sentence)
+
+
+@pytest.mark.parametrize('parameters', [{'max_moves': 0}, {'flavour': 'rt'}, {'flavor': 7}])
+def test_watcher_refuses_what_is_no_parameter(watcher, parameters):
+    assert watcher.ask_audit(**parameters).status_code == 400
