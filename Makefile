@@ -8,7 +8,7 @@ KEEP ?=
 DEMO_NEEDS = $(if $(filter embedded,$(MODE)),,$(if $(filter 0,$(shell id -u)),stack)) \
     $(if $(filter hcbs%,$(MODE)),guest)
 
-.PHONY: help demo test test-debian test-devstack test-experiments test-fresh test-guest test-hosts test-kernel test-kubernetes test-leases test-machines test-mano test-tempest unit tacker functional kolla nova33 db e2e pep8 mypy cover bench experiments dist docs clean
+.PHONY: help demo test test-debian test-devstack test-experiments test-fresh test-guest test-hosts test-kernel test-kubernetes test-leases test-machines test-mano test-tempest unit tacker watcher functional kolla nova33 db e2e pep8 mypy cover bench experiments dist docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
@@ -20,10 +20,10 @@ demo:  ## run the demo (KEEP=1: leave it running; MODE=vm|container|embedded|hcb
 
 test:  ## run most stages; the last line counts the tests
 	@PYTHON=$(PYTHON) tools/prepare stack guest docs kubernetes
-	@.venv/bin/python tools/run-tests pep8 mypy docs unit tacker functional kolla \
+	@.venv/bin/python tools/run-tests pep8 mypy docs unit tacker watcher functional kolla \
 	    db e2e machines mano tempest kernel experiments kubernetes guest
 
-unit tacker functional pep8 mypy:  ## run one stage
+unit tacker watcher functional pep8 mypy:  ## run one stage
 	@PYTHON=$(PYTHON) tools/prepare
 	@tools/stage $@
 

@@ -57,6 +57,7 @@ ALLOWED = {
     'nova_rt.testing': _PRODUCT,
     'tacker_rt': {'nova_rt'},
     'tacker_rt.testing': {'nova_rt', 'tacker_rt'},
+    'watcher_rt': {'nova_rt', 'nova_rt.sdk'},
     'stack': {
         'nova_rt', 'nova_rt.api', 'nova_rt.model', 'nova_rt.monitor', 'nova_rt.reaction',
         'nova_rt.virt', 'tacker_rt.testing'},

@@ -26,6 +26,7 @@ EDGES = {
         'nova_rt.osc.plugin', 'nova_rt.sdk.answers',
         'nova_rt.sdk.proxy'},
     "cliff's parsers": {'nova_rt.cmd.manage', 'nova_rt.cmd.plan'},
+    "Watcher's own classes, and the steps of plans": {'watcher_rt'},
     'YAML and CSV of users': {'nova_rt.model.taskfile', 'tacker_rt'},
     'Matplotlib and numba': {
         'nova_rt.cmd.plan_paper', 'nova_rt.cmd.plan_plot',
