@@ -93,6 +93,8 @@ NOT_TYPED = {
     'openstack rt waiting list': 'nova_rt/tests/functional/rest/test_commands.py runs it',
     'openstack rt defrag': 'test_defrag.py and test_between.py in nova_rt/tests/functional/rest '
                            'run it; those in nova_rt/tests/unit/osc print what is shown',
+    'openstack optimize': 'nova_rt/tests/e2e/cloud_of_machines/test_watcher.py types the first '
+                          'and asks the API for the others',
     'curl -s -H "X-Auth-Token': 'needs a token; test_openstack_rt.py asks the API',
     'nova-rt-manage uninstall': 'nova_rt/tests/e2e/removal runs it',
     'nova-rt-manage paste remove': 'nova_rt/tests/e2e/removal runs it',

@@ -42,7 +42,10 @@ class Watcher:
         """Have an audit carried out; return it at its end."""
         answer = self.ask_audit(**parameters)
         assert answer.status_code == 201, answer.text
-        uuid = answer.json()['uuid']
+        return self.audited(answer.json()['uuid'])
+
+    def audited(self, uuid: str) -> dict[str, Any]:
+        """Wait until an audit is over; return it then."""
         return self._at_end(lambda: self.get(f'/audits/{uuid}'))
 
     def ask_audit(self, **parameters: object) -> Any:
