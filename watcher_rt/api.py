@@ -11,14 +11,28 @@ from openstack import exceptions
 from watcher.common import base_helper
 from watcher.common import exception
 
+from nova_rt import wording
 from nova_rt.sdk import proxy
 
+LONGEST = 200
+"""Characters of a sentence: Watcher's database has 255, and Watcher writes some before it."""
 
-class RefusedError(exception.WatcherException):
-    """The API refuses what it was asked, with one sentence; Watcher shows it."""
+
+class SaidError(exception.WatcherException):
+    """What Watcher shows as it is: one sentence, or a few.
+
+    A longer one could not be saved, and what it is about would never be over.
+    """
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(wording.shortened(sentence, LONGEST))
 
 
-class UndecidedError(exception.WatcherException):
+class RefusedError(SaidError):
+    """The API refuses what it was asked."""
+
+
+class UndecidedError(SaidError):
     """Whether the API did what it was asked is not known."""
 
 
@@ -40,7 +54,7 @@ class Client(base_helper.BaseConnectionMixin):
 def asking() -> Iterator[None]:
     """Turn what a request of the proxy raises into Watcher's exceptions.
 
-    :raises RefusedError: if the API refuses
+    :raises RefusedError: if the API refuses, or Keystone does
     :raises UndecidedError: if it does not answer, or does not know
     """
     try:
@@ -50,8 +64,12 @@ def asking() -> Iterator[None]:
         raise raised(_ended(exc.message)) from exc
     except proxy.IncompleteError as exc:
         raise UndecidedError(_ended(str(exc))) from exc
+    except (keystone.EndpointNotFound, keystone.HTTPClientError) as exc:
+        raise RefusedError(
+            f'nova-rt cannot be asked with what [nova] says: {_ended(str(exc))}') from exc
     except (exceptions.SDKException, keystone.ClientException) as exc:
-        raise UndecidedError(f'The API of nova-rt does not answer: {_ended(str(exc))}') from exc
+        raise UndecidedError(
+            f'The API of nova-rt does not answer ({type(exc).__name__}).') from exc
 
 
 def _ended(message: str) -> str:

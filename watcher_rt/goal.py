@@ -21,9 +21,9 @@ class Count(indicators.IndicatorSpecification):
 
 
 class Left(indicators.IndicatorSpecification):
-    """What a pCPU has left, in percent of a CPU."""
+    """What a pCPU has left, in percent of a CPU; negative if more is reserved than its cap."""
 
-    schema = {'type': 'number', 'minimum': 0, 'maximum': 100}  # noqa: RUF012
+    schema = {'type': 'number'}  # noqa: RUF012
 
 
 class Efficacy(efficacy.EfficacySpecification):

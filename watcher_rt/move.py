@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from watcher.applier.actions import base
-from watcher.common import exception
 
 from watcher_rt import api
 from watcher_rt import order
@@ -49,18 +48,19 @@ class Move(base.BaseAction):
     def pre_condition(self) -> None:
         """See that the step before was made, and that the vCPU is where the plan has it.
 
-        :raises ActionSkipped: if not
+        :raises ActionSkipped: if the step before was not made
+        :raises RefusedError: if the server is not as planned; were it skipped, the plan
+            would count as carried out
         """
         order.check(self.input_parameters)
         found = self._pcpus()
         source, target = self._inputs('source', 'target')
         if not found:
-            raise exception.ActionSkipped(
-                f'server {self.resource_id} holds nothing on {self._inputs("host")[0]} any '
-                'more.')
+            raise api.RefusedError(
+                f'Server {self.resource_id} holds nothing on {self._inputs("host")[0]} any more.')
         if source not in found or target in found:
-            raise exception.ActionSkipped(
-                f'server {self.resource_id} is not as planned: it is on pCPUs '
+            raise api.RefusedError(
+                f'Server {self.resource_id} is not as planned: it is on pCPUs '
                 f'{", ".join(map(str, sorted(found)))}.')
 
     def execute(self) -> bool:
@@ -69,26 +69,24 @@ class Move(base.BaseAction):
         :raises RefusedError: if nova-rt does not make it
         :raises UndecidedError: if whether it was made is not known
         """
-        self._move(*self._inputs('source', 'target'))
+        try:
+            self._move(*self._inputs('source', 'target'))
+        except api.UndecidedError:
+            self._made = True
+            raise
         self._made = True
         return True
 
     def post_condition(self) -> None:
-        """See that the vCPU is where it was to go; it is called after a failure, too.
-
-        :raises RefusedError: if it has gone elsewhere meanwhile
-        """
-        if self._made and not self._is_there():
-            raise api.RefusedError(
-                f'The move was made, but server {self.resource_id} has gone elsewhere since.')
+        """Do nothing: the answer to the move has the host as it is then."""
 
     def revert(self) -> None:
-        """Move the vCPU back, if it went."""
-        if self._is_there():
+        """Move the vCPU back, if this has moved it, or may have."""
+        if self._made and self._is_there():
             self._move(*self._inputs('target', 'source'))
 
     def abort(self) -> bool:
-        """Return whether the move was not made: one that has begun cannot be stopped."""
+        """Return whether the vCPU has not gone: a move that has begun cannot be stopped."""
         return not self._is_there()
 
     def _move(self, source: int, target: int) -> None:
@@ -98,8 +96,7 @@ class Move(base.BaseAction):
                 self._rt.move_vcpu(host, server, source, target)
         except api.UndecidedError as exc:
             raise api.UndecidedError(
-                f'Whether the vCPU was moved is not known. {exc} Start another audit, which '
-                'plans from what is there.') from None
+                f'Whether the vCPU was moved is not known: start another audit. {exc}') from None
 
     def _is_there(self) -> bool:
         source, target = self._inputs('source', 'target')

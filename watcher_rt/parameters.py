@@ -42,6 +42,8 @@ def checked(given: Asked) -> Asked:
         raise api.RefusedError('between_hosts is for a flavor: hosts are balanced one by one.')
     if 'flavor' not in asked and 'hints' in asked:
         raise api.RefusedError('hints are for a flavor: give one, or no hints.')
+    if 'flavor' not in asked and 'seconds' in asked:
+        raise api.RefusedError('seconds are for a flavor: a balance takes none.')
     if 'max_migrations' in asked and not asked.get('between_hosts'):
         raise api.RefusedError(
             'max_migrations is for between_hosts: without that, nothing is migrated.')

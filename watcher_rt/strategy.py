@@ -9,6 +9,7 @@ from typing import Any
 from watcher.decision_engine.strategy.strategies import base
 from watcher.objects import audit as audits
 
+from nova_rt import wording
 from watcher_rt import api
 from watcher_rt import goal
 from watcher_rt import migrate
@@ -80,8 +81,8 @@ class Moves(base.BaseStrategy):
             # Watcher itself says why in its log only.
             _tell(audit, str(exc))
             raise
-        _tell(audit, plan.proof)
         self._note(plan)
+        _tell(audit, plan.proof)
 
     def post_execute(self) -> None:
         """Do nothing."""
@@ -111,16 +112,17 @@ class Moves(base.BaseStrategy):
             kind, inputs = _action(step)
             self.solution.add_action(
                 kind, {**inputs, 'resource_name': step['name'], 'step': number}, step['server'])
-        migrations = sum(step['step'] == 'migration' for step in plan.steps)
-        self.solution.set_efficacy_indicators(
-            moves=len(plan.steps) - migrations, migrations=migrations,
-            room_before=plan.before, room_after=plan.after)
+        if plan.room is not None:
+            migrations = sum(step['step'] == 'migration' for step in plan.steps)
+            self.solution.set_efficacy_indicators(
+                moves=len(plan.steps) - migrations, migrations=migrations,
+                room_before=plan.room[0], room_after=plan.room[1])
 
 
 def _tell(audit: Any, sentence: str) -> None:
     """Have an audit say how it went."""
     if audit is not None:
-        audit.status_message = sentence
+        audit.status_message = wording.shortened(sentence, api.LONGEST)
         audit.save()
 
 

@@ -49,7 +49,7 @@ class WatcherSchema(Service):
 
     def prepare(self) -> None:
         """Write watcher.conf and create the schema."""
-        (self.site.rundir.data / 'watcher' / 'locks').mkdir(parents=True)
+        (self.site.rundir.data / 'watcher' / 'locks').mkdir(parents=True, exist_ok=True)
         ini.write(home(self.site) / 'watcher.conf', configuration(self.site))
         mariadb.create(self.site, 'watcher')
         self.site.processes.run('watcher-schema', (

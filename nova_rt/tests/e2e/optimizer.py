@@ -104,5 +104,5 @@ class Watcher:
         return ended
 
 
-# The first that tells why something failed.
+# The newest tells why something failed.
 _VERSION = {'OpenStack-API-Version': 'infra-optim latest'}

@@ -59,7 +59,7 @@ class Proxy:
         if isinstance(found, Exception):
             raise found
         return resources.Plan.existing(moves=found[:max_moves], proof='None is better.', pcpus=[
-            pcpu(0, 10, 40), pcpu(1, 90, 60)])
+            pcpu(0, -10, 40), pcpu(1, 90, 60)])
 
     def plan_between_hosts(self, *asked):
         self.asked.append(asked)

@@ -30,11 +30,18 @@ def loaded(kind, inputs):
 
 
 def test_a_move_is_reverted_if_it_was_made(move, proxy):
-    move.revert()
-    assert proxy.moved == []
     move.execute()
     move.revert()
     assert proxy.moved == [(ONE, 0, 3), (ONE, 3, 0)]
+
+
+def test_a_move_that_was_refused_is_not_reverted_wherever_the_vcpu_is(move, proxy):
+    proxy.refuse[1] = simulated.refused(409, 'No.')
+    with pytest.raises(api.RefusedError):
+        move.execute()
+    proxy.where[ONE] = [3]
+    move.revert()
+    assert proxy.moved == []
 
 
 def test_a_move_cannot_be_aborted_once_it_was_made(move):
@@ -61,30 +68,53 @@ def test_what_a_migration_says_is_checked(wrong):
 @pytest.fixture
 def nova():
     """Stands in for Watcher's own client of Nova's."""
-    with mock.patch('watcher.common.nova_helper.NovaHelper') as made:
+    with mock.patch('watcher.applier.actions.migration.nova_helper.NovaHelper') as made:
         yield made.return_value
 
 
-def test_watcher_itself_migrates(nova, proxy):
-    nova.live_migrate_instance.return_value = True
-    assert loaded('nova_rt_migrate', MIGRATION).execute() is True
-    nova.live_migrate_instance.assert_called_once_with(
-        instance_id=ONE, dest_hostname='node-2')
+@pytest.fixture
+def migrated(proxy, monkeypatch):
+    """Has a migration go through such states, or not answer; returns what the API was asked."""
+    monkeypatch.setattr('watcher_rt.migrate.INTERVAL_S', 0)
+
+    def migrate(*states):
+        proxy.migrate_server = mock.Mock(return_value=SimpleNamespace(under_way=True))
+        proxy.get_migration = mock.Mock(side_effect=states)
+        assert loaded('nova_rt_migrate', MIGRATION).execute() is True
+        return proxy
+    return migrate
 
 
-@pytest.mark.parametrize(('progress', 'sentence'), [
-    ({'host': 'node-1', 'status': 'error', 'reason': 'node-2 has no room for it.'},
-     'node-2 has no room for it.'),
-    ({'host': 'node-1', 'status': 'error', 'reason': ''},
-     f'Server {ONE} is on node-1, and its migration is error.'),
-    ({'host': 'node-1', 'status': None, 'reason': ''},
-     f'Server {ONE} is on node-1, and its migration is not to be found.')])
-def test_a_migration_that_fails_says_why(nova, proxy, progress, sentence):
-    nova.live_migrate_instance.return_value = False
-    proxy.get_migration = lambda server: SimpleNamespace(**progress)
+def going(host, under_way=True, status='running', reason=''):
+    return SimpleNamespace(host=host, under_way=under_way, status=status, reason=reason)
+
+
+def test_a_migration_is_over_when_its_source_has_given_all_back(migrated):
+    down = simulated.refused(503, 'No answer.')
+    proxy = migrated(going('node-1'), down, going('node-2'), down, going('node-2', False))
+    proxy.migrate_server.assert_called_once_with(ONE, 'node-1', 'node-2')
+    assert proxy.get_migration.call_count == 5
+
+
+@pytest.mark.parametrize(('reason', 'status', 'sentence'), [
+    ('node-2 has no room for it.', 'error', 'node-2 has no room for it.'),
+    ('', 'error', f'Server {ONE} is on node-1, and its migration is error.'),
+    ('', None, f'Server {ONE} is on node-1, and its migration is not to be found.')])
+def test_a_migration_that_fails_says_why(migrated, reason, status, sentence):
     with pytest.raises(api.RefusedError) as refused:
-        loaded('nova_rt_migrate', MIGRATION).execute()
+        migrated(going('node-1', False, status, reason))
     assert str(refused.value) == sentence
+
+
+def test_a_migration_of_which_nothing_is_heard_may_be_under_way(migrated):
+    with pytest.raises(api.UndecidedError, match='may be under way still'):
+        migrated(*[simulated.refused(503, 'No answer.')] * 31)
+
+
+def test_a_server_that_has_left_fails_its_migration(nova):
+    nova.find_instance.return_value.host = 'node-9'
+    with pytest.raises(api.RefusedError, match='not running on source node'):
+        loaded('nova_rt_migrate', MIGRATION).pre_condition()
 
 
 def test_a_migration_waits_for_the_step_before_it(nova):

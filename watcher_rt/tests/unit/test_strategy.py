@@ -80,29 +80,43 @@ def test_nothing_is_migrated_unless_it_is_allowed(proxy, carried_out, said, aske
     assert proxy.asked == [asked]
 
 
-def test_hosts_are_balanced_one_by_one_up_to_so_many_moves(proxy, carried_out):
+def test_hosts_are_balanced_one_by_one_up_to_so_many_moves(proxy, carried_out, audit):
     proxy.balances = {
         'node-1': [simulated.move(ONE, 0, 1)],
         'fixed': simulated.refused(409, 'fixed moves no vCPUs.'),
+        'gone': simulated.refused(404, 'There is no host gone.'),
         'node-2': [simulated.move(TWO, 0, 1), simulated.move(TWO, 2, 3)],
         'node-3': [simulated.move(ONE, 0, 1)]}
     solution = carried_out(max_moves=3)
-    assert proxy.asked == [('node-1', 3), ('fixed', 2), ('node-2', 2)]
+    assert proxy.asked == [('node-1', 3), ('fixed', 2), ('gone', 2), ('node-2', 2)]
     assert [each['input_parameters']['host'] for each in solution.actions] == [
         'node-1', 'node-2', 'node-2']
     assert {each.name: each.value for each in solution.efficacy_indicators} == {
-        'moves': 3, 'migrations': 0, 'room_before': 10.0, 'room_after': 40.0}
+        'moves': 3, 'migrations': 0, 'room_before': -10.0, 'room_after': 40.0}
+    assert audit.status_message == 'As many moves as allowed; 1 host could not be looked at.'
 
 
-def test_a_host_that_is_balanced_gets_no_actions(proxy, carried_out, audit):
+def test_a_host_that_is_balanced_gets_no_actions_and_keeps_its_numbers(
+        proxy, carried_out, audit):
     proxy.balances = {'node-1': []}
-    assert carried_out(host='node-1').actions == []
-    assert audit.status_message == 'No moves that balance a host better were found.'
+    solution = carried_out(host='node-1')
+    assert solution.actions == []
+    assert {each.name: each.value for each in solution.efficacy_indicators} == {
+        'moves': 0, 'migrations': 0, 'room_before': -10.0, 'room_after': 40.0}
+    assert audit.status_message == 'No better moves were found; there may be some.'
+
+
+def test_hosts_of_which_none_can_be_balanced_fail_the_audit(proxy, carried_out, audit):
+    proxy.balances = {'fixed': simulated.refused(409, 'fixed moves no vCPUs.')}
+    with pytest.raises(api.RefusedError):
+        carried_out()
+    assert audit.status_message == 'fixed moves no vCPUs.'
 
 
 @pytest.mark.parametrize(('said', 'sentence'), [
     ({'between_hosts': True}, 'between_hosts is for a flavor: hosts are balanced one by one.'),
     ({'hints': {'a': '1'}}, 'hints are for a flavor: give one, or no hints.'),
+    ({'seconds': 2}, 'seconds are for a flavor: a balance takes none.'),
     ({'flavor': 'rt', 'max_migrations': 2},
      'max_migrations is for between_hosts: without that, nothing is migrated.'),
     ({'scope': [{'compute': []}]},
@@ -122,7 +136,12 @@ def test_what_does_not_go_together_fails_the_audit_with_a_sentence(
     (simulated.refused(404, "There is no flavor 'rt': give an id."),
      "There is no flavor 'rt': give an id."),
     (simulated.refused(503, 'A cell does not answer'), 'A cell does not answer.'),
-    (keystone.ConnectFailure('refused'), 'The API of nova-rt does not answer: refused.'),
+    (keystone.ConnectFailure('x' * 300), 'The API of nova-rt does not answer (ConnectFailure).'),
+    (keystone.EndpointNotFound('no endpoint for rt'),
+     'nova-rt cannot be asked with what [nova] says: no endpoint for rt.'),
+    (keystone.Unauthorized('wrong password'),
+     'nova-rt cannot be asked with what [nova] says: wrong password (HTTP 401).'),
+    (simulated.refused(409, 'x' * 300), f'{"x" * 197}...'),
 ])
 def test_a_refusal_of_the_api_is_the_audits_sentence(proxy, carried_out, audit, raised, sentence):
     proxy.room = raised
@@ -136,6 +155,7 @@ def test_a_continuous_audit_goes_on_when_there_is_no_plan_yet(proxy, carried_out
     proxy.room = simulated.refused(409, 'No plan of at most 8 moves makes this room.')
     solution = carried_out(flavor='rt')
     assert solution.actions == []
+    assert solution.efficacy_indicators == []
     assert audit.status_message == 'No plan of at most 8 moves makes this room.'
 
 
