@@ -3,8 +3,10 @@
 
 from collections.abc import Iterator
 import contextlib
+import struct
 
 import openstack
+import openstack.exceptions
 
 from nova_rt.tests.e2e import driver
 from stack import cloud as stack_cloud
@@ -56,3 +58,25 @@ def of(stack: stack_cloud.Cloud, operator: openstack.connection.Connection,
     yield user
     user.delete_all()
     driver.until(user.nothing_runs, 'no virtual machine is left')
+
+
+@contextlib.contextmanager
+def idle(operator: openstack.connection.Connection) -> Iterator[str]:
+    """Yield the name of a disk whose virtual machines do nothing.
+
+    Two CPUs must do for them and for all services.
+    """
+    # It disables interrupts, halts, and halts again should it wake up. Glance and Nova take a
+    # disk only if its first sector names a partition.
+    code = bytes([0xFA, 0xF4, 0xEB, 0xFD]).ljust(446, b'\0')
+    partition = struct.pack('<8BLL', 0x80, 0, 2, 0, 0x83, 0, 2, 0, 1, 2047)
+    sector = (code + partition).ljust(510, b'\0') + b'\x55\xAA'
+    image = operator.image.create_image(
+        'idle', disk_format='raw', container_format='bare', min_disk=1, visibility='public',
+        hypervisor_type='qemu')
+    try:
+        image.data = sector.ljust(1 << 20, b'\0')
+        openstack.exceptions.raise_from_response(image.upload(operator.image))
+        yield image.name
+    finally:
+        operator.image.delete_image(image)

@@ -3,17 +3,16 @@
 
 import json
 import os
-import struct
 import subprocess
+import time
 
-import openstack
-import openstack.exceptions
 import psutil
 import pytest
 
 from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.e2e import optimizer
+from nova_rt.tests.e2e.cloud_of_machines import machine_user
 
 pytestmark = full.only
 
@@ -27,19 +26,9 @@ def watcher(stack):
 
 @pytest.fixture(scope='module')
 def idle(operator):
-    """The disk of virtual machines that do nothing: two CPUs must do for all that runs here."""
-    # It disables interrupts, halts, and halts again should it wake up. Glance and Nova take a
-    # disk only if its first sector names a partition.
-    code = bytes([0xFA, 0xF4, 0xEB, 0xFD]).ljust(446, b'\0')
-    partition = struct.pack('<8BLL', 0x80, 0, 2, 0, 0x83, 0, 2, 0, 1, 2047)
-    sector = (code + partition).ljust(510, b'\0') + b'\x55\xAA'
-    image = operator.image.create_image(
-        'idle', disk_format='raw', container_format='bare', min_disk=1, visibility='public',
-        hypervisor_type='qemu')
-    image.data = sector.ljust(1 << 20, b'\0')
-    openstack.exceptions.raise_from_response(image.upload(operator.image))
-    yield image.name
-    operator.image.delete_image(image)
+    """The name of a disk whose virtual machines do nothing."""
+    with machine_user.idle(operator) as name:
+        yield name
 
 
 @pytest.fixture
@@ -72,6 +61,13 @@ def fragmented(user, flavors):
 
 def states(watcher, plan):
     return [action['state'] for action in watcher.actions(plan)]
+
+
+def settled(user, servers):
+    """Return what the vCPUs of servers have, None while one is being moved."""
+    if any(user.show(server).task_state for server in servers):
+        return None
+    return [user.machine(server).shares for server in servers]
 
 
 def test_an_audit_a_plan_and_then_the_server_fits(watcher, user, flavors, fragmented):
@@ -125,7 +121,9 @@ def test_an_applier_that_is_killed_loses_nothing(watcher, user, flavors, fragmen
     plan = watcher.plan(flavor=large)
     compute('suspend')
     watcher.start(plan)
-    driver.until(lambda: 'ONGOING' in states(watcher, plan), 'a move is asked for')
+    driver.until(lambda: 'ONGOING' in states(watcher, plan), 'a move begins')
+    # Watcher says so a moment before it asks for the move.
+    time.sleep(3)
     watcher.kill_applier()
     compute('resume')
     watcher.start_applier()
@@ -133,8 +131,10 @@ def test_an_applier_that_is_killed_loses_nothing(watcher, user, flavors, fragmen
     assert ended['state'] == 'CANCELLED'
     assert 'was stopped while the action plan was ongoing' in ended['status_message']
 
-    shares = [user.machine(server).shares for server in fragmented]
+    shares = driver.until(lambda: settled(user, fragmented), 'the move is over')
     assert [share for each in shares for share in each.values()] == [0.45, 0.2, 0.2, 0.15]
+    # The move was asked for, so it was made.
+    assert shares != [{0: 0.45}, {1: 0.2}, {1: 0.2}, {1: 0.15}]
     assert watcher.carry_out(watcher.plan(flavor=large))['state'] == 'SUCCEEDED'
     user.boot(large)
 
