@@ -100,8 +100,8 @@ def test_an_operator_types_an_audit(stack, watcher, user, flavors, fragmented):
         timeout=driver.PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     audit = watcher.audited(json.loads(done.stdout)['UUID'])
-    assert (audit['state'], audit['status_message']) == (
-        'FAILED', 'No plan of at most 1 move makes this room.')
+    assert audit['state'] == 'FAILED'
+    assert audit['status_message'].startswith('No plan of at most 1 move ')
 
 
 def test_a_refused_move_fails_the_plan_with_a_sentence_and_ends_it(

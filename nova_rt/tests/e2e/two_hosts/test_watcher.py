@@ -30,8 +30,9 @@ def test_nothing_is_migrated_unless_the_audit_allows_it(watcher, user, flavors, 
     assert {hosts.of(server) for server in both} == {1, 2}
     large = flavors(120_000)
     audit = watcher.audit(flavor=large)
-    assert (audit['state'], audit['status_message']) == (
-        'FAILED', 'No plan of at most 8 moves makes this room.')
+    assert audit['state'] == 'FAILED'
+    # It goes on to say whether that is certain, which a busy machine may not find out in time.
+    assert audit['status_message'].startswith('No plan of at most 8 moves ')
 
     plan = watcher.plan(flavor=large, between_hosts=True)
     action, = watcher.actions(plan)
