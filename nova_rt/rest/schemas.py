@@ -154,7 +154,7 @@ ROOM_BETWEEN = _object({
     'max_migrations': {'type': 'integer', 'minimum': 0, 'maximum': 8,
                        'default': Limits().migrations,
                        'description': 'how many of these are migrations, at most; 0, which '
-                                      'is for moves only, since 1.7'},
+                                      'is for moves only, since 1.8'},
     'seconds': {**_SECONDS, 'description': 'how long to look for a cheaper plan'}},
     ('hints', 'host', 'max_moves', 'max_migrations', 'seconds'))
 _OR_NONE = {**_or_null(_COUNT), 'description': 'of a move; null for a migration'}

@@ -128,8 +128,8 @@ def _hosts(planned: migrations.Planned) -> list[Json]:
 
 def _limits(call: Call) -> Limits:
     limits = Limits(_number(call, 'max_moves'), _number(call, 'max_migrations'))
-    if not limits.migrations and not microversions.has(call.version, '1.7'):
-        raise errors.RefusedError('max_migrations may be 0 since version 1.7: ask for that.')
+    if not limits.migrations and not microversions.has(call.version, '1.8'):
+        raise errors.RefusedError('max_migrations may be 0 since version 1.8: ask for that.')
     return limits
 
 

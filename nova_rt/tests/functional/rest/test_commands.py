@@ -209,7 +209,7 @@ class TestCommands(CommandsCase):
         self.assert_refused(
             'There is no server 12345678-1234-4234-8234-123456789012',
             'why', '12345678-1234-4234-8234-123456789012')
-        self.assert_refused('There is no such version: ask for 1.0 to 1.7',
+        self.assert_refused('There is no such version: ask for 1.0 to 1.8',
                             'host', 'list', version='1.99')
         self.assert_refused('--os-rt-api-version 0.9 is not known here',
                             'host', 'list', version='0.9')
