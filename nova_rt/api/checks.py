@@ -30,6 +30,7 @@ from nova_rt import bandwidth
 from nova_rt import contradictions
 from nova_rt import criticality
 from nova_rt import elastic
+from nova_rt import flavor_specs
 from nova_rt import kinds
 from nova_rt import policies
 from nova_rt import reservation
@@ -185,12 +186,7 @@ def check_extra_specs(caller: Caller, body: object,
     flavor = objects.Flavor.get_by_flavor_id(context, flavor_id)
     together = {**flavor.extra_specs, **added}
     try:
-        described = reservation.described(together, flavor.vcpus)
-        shares.check_extra_spec(together, flavor.vcpus)
-        criticality.in_extra_specs(together)
-        least_us = elastic.in_extra_specs(together)
-        if described and least_us is not None:
-            elastic.check(elastic.EXTRA_SPEC, least_us, described)
+        described = flavor_specs.check(together, flavor.vcpus)
     except reservation.InvalidReservationError:
         if ours:
             raise

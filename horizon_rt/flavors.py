@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flavors with their extra specs, read and changed through Horizon's own client of Nova."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import contextlib
+import dataclasses
+
+from django.http import HttpRequest
+from openstack_dashboard import api
+
+from horizon_rt import client
+from horizon_rt import fields
+from nova_rt import bandwidth
+from nova_rt import flavor_specs
+from nova_rt import reservation
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Flavor:
+    """A flavor."""
+
+    uuid: str
+    name: str
+    vcpus: int
+    extra_specs: Mapping[str, str]
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """What the form shows of it."""
+        return fields.given(self.extra_specs)
+
+    @property
+    def reserves(self) -> str:
+        """What it reserves, in words; empty if it reserves nothing by itself."""
+        try:
+            wanted = flavor_specs.check(self.extra_specs, self.vcpus)
+        except reservation.InvalidReservationError as exc:
+            return str(exc)
+        if wanted is None:
+            return ''
+        return (f'{wanted.runtime_us} µs every {wanted.period_us} µs on each of '
+                f'{self.vcpus} vCPUs: {bandwidth.percent(wanted.bandwidth)} of a pCPU each')
+
+
+def every(request: HttpRequest) -> list[Flavor]:
+    """Return all flavors, by name.
+
+    :raises UnansweredError: with a sentence
+    """
+    with client.sentences('Nova'):
+        found = api.nova.flavor_list(request, is_public=None, get_extras=True)
+        return sorted(map(_flavor, found), key=lambda each: each.name)
+
+
+def one(request: HttpRequest, uuid: str) -> Flavor:
+    """Return a flavor.
+
+    :raises UnansweredError: with a sentence
+    """
+    with client.sentences('Nova'):
+        return _flavor(api.nova.flavor_get(request, uuid, get_extras=True))
+
+
+def change(request: HttpRequest, flavor: Flavor, wanted: fields.Change) -> None:
+    """Change a flavor's extra specs, all or nothing.
+
+    Nova takes additions at once, but removals one by one, and checks each addition with
+    what is there: so removals come first, and are undone if the additions are refused.
+
+    :raises UnansweredError: with a sentence; the flavor is then as it was, unless the
+        sentence says otherwise
+    """
+    removed: list[str] = []
+    try:
+        with client.sentences('Nova'):
+            for name in wanted.removed:
+                api.nova.flavor_extra_delete(request, flavor.uuid, [name])
+                removed.append(name)
+            api.nova.flavor_extra_set(request, flavor.uuid, dict(wanted.added))
+    except client.UnansweredError as exc:
+        lost = _put_back(request, flavor, removed)
+        if lost:
+            raise client.UnansweredError(
+                f'{exc} The flavor has lost {", ".join(lost)}: set them again.') from exc
+        raise
+
+
+def _put_back(request: HttpRequest, flavor: Flavor, names: Iterable[str]) -> list[str]:
+    """Set extra specs as they were; return the names of those that could not be."""
+    before = {name: flavor.extra_specs[name] for name in names}
+    with contextlib.suppress(client.UnansweredError), client.sentences('Nova'):
+        api.nova.flavor_extra_set(request, flavor.uuid, before)
+        return []
+    return [*before]
+
+
+def _flavor(found: object) -> Flavor:
+    return Flavor(*(getattr(found, name) for name in ('id', 'name', 'vcpus', 'extra_specs')))

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tab "Real-time" in the details of an instance, of users and of administrators."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from django.http import HttpRequest
+from horizon import tabs
+
+from horizon_rt import client
+from nova_rt import ledger
+from nova_rt.sdk import proxy
+from nova_rt.sdk import resources
+from nova_rt.sdk.answers import Json
+
+_FORBIDDEN = 403
+_NOT_PLACED = ('ERROR', 'BUILD')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VCPUs:
+    """What the vCPUs of a server have, which is the same for each.
+
+    :ivar pcpus: numbers and ranges; empty if none are chosen
+    """
+
+    runtime_us: int
+    period_us: int
+    bandwidth: int
+    count: int
+    pcpus: str
+
+
+class Reservation(tabs.Tab):
+    """A server's reservation, and why it has no room if it has none.
+
+    By HORIZON_CONFIG['extra_tabs'], which Horizon reads for each group of tabs.
+    """
+
+    name = 'Real-time'
+    slug = 'real_time'
+    template_name = 'horizon_rt/server.html'
+    preload = False
+
+    def allowed(self, request: HttpRequest) -> bool:
+        """Whether the catalogue has nova-rt's API."""
+        return bool(request.user.has_perms((f'openstack.services.{client.SERVICE}',)))
+
+    def get_context_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Ask for the server, and for the rest if it has no host."""
+        instance = self.tab_group.kwargs['instance']
+        server = client.ask(request, lambda rt: rt.get_server(instance.id))
+        stuck = bool(server.value) and server.value.status in _NOT_PLACED
+        return {
+            'server': server,
+            'vcpus': server.value and _vcpus(server.value),
+            'fault': _fault(instance),
+            'waiting': client.ask(
+                request, lambda rt: _turn(rt, server.value)) if stuck else None,
+            'why': _why(request, instance.id) if stuck else None,
+        }
+
+
+def _vcpus(server: resources.Server) -> VCPUs | None:
+    wanted = server.reservation
+    if not wanted:
+        return None
+    return VCPUs(wanted['runtime_us'], wanted['period_us'], wanted['bandwidth'],
+                 wanted['vcpus'], ledger.ranges(server.pcpus or ()))
+
+
+def _fault(instance: Any) -> str:
+    """Return what Nova recorded last, which every owner of a server may read."""
+    fault = getattr(instance, 'fault', None) or {}
+    return str(fault.get('message', ''))
+
+
+def _turn(rt: proxy.Proxy, server: resources.Server) -> resources.Waiting | None:
+    """Return how a server waits for room, None if it does not."""
+    return next((each for each in rt.waiting(project_id=server.project_id)
+                 if each.uuid == server.uuid), None)
+
+
+def _why(request: HttpRequest, uuid: str) -> client.Answer[list[tuple[str, list[str]]]] | None:
+    """Return what each host is short of, None for those who may not see hosts."""
+    answer = client.ask(request, lambda rt: _reasons(rt.why(uuid)))
+    return None if answer.status == _FORBIDDEN else answer
+
+
+def _reasons(answer: Json) -> list[tuple[str, list[str]]]:
+    """Return sentences by host; those for all hosts come first, without a name."""
+    everywhere = [each['sentence'] for each in answer.get('shortfalls', ())]
+    return [*([('', everywhere)] if everywhere else []), *(
+        (host['host'], [each['sentence'] for each in host['shortfalls']]
+         or ['The server fits now.']) for host in answer['hosts'])]
