@@ -39,8 +39,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     up.add_argument(
         '--with', dest='more', action='append', default=[],
         choices=sorted(MORE),
-        help='what to start besides; alarms: Aodh; leases: Blazar; mano: Heat and Tacker; network: '
-             'Neutron and Open vSwitch; optimizer: Watcher')
+        help='what to start besides; alarms: Aodh; dashboard: Horizon; leases: Blazar; '
+             'mano: Heat and Tacker; network: Neutron and Open vSwitch; optimizer: Watcher')
     up.add_argument(
         '--nodes', type=int, default=0, choices=range(nodes.MOST + 1),
         help='so many compute nodes in virtual machines, with our kernel, '

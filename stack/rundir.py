@@ -21,8 +21,8 @@ LONGEST_PATH = 80
 PORTS = (
     'mariadb', 'epmd', 'rabbitmq', 'rabbitmq-cluster', 'keystone',
     'placement', 'glance', 'neutron', 'openflow', 'nova-api', 'heat-api',
-    'tacker-server', 'aodh-api', 'blazar-api', 'watcher-api', 'prometheus', 'node-1-ssh',
-    'node-2-ssh', 'nodes-lan',
+    'tacker-server', 'aodh-api', 'blazar-api', 'watcher-api', 'horizon', 'prometheus',
+    'node-1-ssh', 'node-2-ssh', 'nodes-lan',
 )
 PORT_RANGE = range(20_000, 32_768)
 

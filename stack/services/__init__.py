@@ -23,6 +23,7 @@ from stack.services.heat import HeatApi
 from stack.services.heat import HeatEngine
 from stack.services.heat import HeatIdentity
 from stack.services.heat import HeatSchema
+from stack.services.horizon import Horizon
 from stack.services.keystone import Catalogue
 from stack.services.keystone import Keystone
 from stack.services.keystone import KeystoneKeys
@@ -75,6 +76,7 @@ COMPUTE: tuple[type[Service], ...] = (MountNamespace, Libvirt, NovaCompute)
 # What is added to it by name.
 MORE: dict[str, tuple[type[Service], ...]] = {
     'alarms': (AodhSchema, AodhIdentity, AodhApi, AodhNotifier, AodhEvaluator),
+    'dashboard': (Horizon,),
     'leases': (BlazarSchema, BlazarIdentity, BlazarApi, BlazarManager),
     'mano': (
         HeatSchema, HeatIdentity, HeatApi, HeatEngine, TackerSchema,

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tab of a server, rendered by Horizon."""
+
+import types
+
+import pytest
+
+from horizon_rt.tests.pages import told
+
+UUID = told.SERVER
+SERVER = {'server': UUID, 'name': 'web', 'project_id': told.PROJECT, 'status': 'ACTIVE',
+          'kind': 'machine', 'reservation': told.RESERVATION, 'pcpus': [0, 1, 3],
+          'criticality': None}
+WAITS = {'server': UUID, 'name': 'web', 'project_id': told.PROJECT, 'criticality': 'C',
+         'place': 2, 'since': '2026-11-27T00:00:00Z', 'until': '2026-11-27T01:00:00Z',
+         'reason': 'compute-1 lacks 5%.'}
+
+
+@pytest.fixture
+def tab(log_in):
+    """Renders the tab of a server for a user with roles."""
+    def render(*roles, fault=None, **services):
+        # Once Horizon is set up.
+        from django.test import RequestFactory
+        from horizon import tabs
+        from openstack_auth import utils
+
+        from horizon_rt.tab import Reservation
+        log_in(*roles, **services)
+        request = RequestFactory().get('/project/instances/')
+        request.user = utils.get_user(request)
+
+        class Group(tabs.TabGroup):
+            slug = 'details'
+            tabs = (Reservation,)
+        instance = types.SimpleNamespace(id=UUID, **({'fault': fault} if fault else {}))
+        group = Group(request, instance=instance)
+        found = group.get_tab('real_time')
+        return found.render() if found else None
+    return render
+
+
+def says(cloud, **more):
+    cloud.says('GET', f'/rt/servers/{UUID}', {**SERVER, **more})
+
+
+@pytest.fixture(autouse=True)
+def _discovered(cloud):
+    told.nothing(cloud)
+
+
+def test_a_user_sees_what_her_server_has(tab, cloud):
+    says(cloud)
+    text = tab('member')
+    for expected in ('30000 µs', '100000 µs', '30% of a pCPU', '0-1,3', 'machine'):
+        assert expected in text
+    assert '<dt>Host</dt>' not in text
+    # Nothing else is asked for a server that runs.
+    assert [path for _, path, *_ in cloud.asked if path != '/rt'] == [f'/rt/servers/{UUID}']
+
+
+def test_those_who_may_see_it_see_the_host(tab, cloud):
+    says(cloud, host='compute-1')
+    assert '<dt>Host</dt><dd>compute-1</dd>' in tab('admin')
+
+
+def test_a_server_without_a_reservation_is_called_so(tab, cloud):
+    says(cloud, reservation=None, pcpus=[])
+    assert 'This server has no reservation' in tab('member')
+
+
+def test_a_user_reads_the_fault_and_nothing_of_hosts(tab, cloud):
+    says(cloud, status='ERROR', pcpus=[])
+    cloud.refuses('POST', '/rt/why', 403, 'Your roles do not allow rt:why.')
+    text = tab('member', fault={'message': 'No host has room: 40% <b>lacks</b>.'})
+    assert 'No host has room: 40% &lt;b&gt;lacks&lt;/b&gt;.' in text
+    assert 'rt:why' not in text
+    assert 'short of' not in text
+
+
+def test_an_administrator_reads_what_each_host_is_short_of(tab, cloud):
+    says(cloud, status='ERROR', pcpus=[])
+    reason = {'what': 'pCPUs', 'needed': '40%', 'left': '35%', 'missing': '5%'}
+    cloud.says('POST', '/rt/why', {
+        'reservation': told.RESERVATION, 'fault': '', 'waiting': None,
+        'shortfalls': [{**reason, 'sentence': 'The quota is used up.'}],
+        'hosts': [{'host': 'compute-1', 'fits': False, 'shortfalls': [
+            {**reason, 'sentence': 'pCPU 0 lacks 5%.'}]},
+            {'host': 'compute-2', 'fits': True, 'shortfalls': []}]})
+    text = tab('admin')
+    for expected in ('All hosts', 'The quota is used up.', 'compute-1', 'pCPU 0 lacks 5%.',
+                     'The server fits now.'):
+        assert expected in text
+
+
+def test_a_server_that_waits_tells_its_place(tab, cloud):
+    says(cloud, status='BUILD', pcpus=[])
+    cloud.says('GET', '/rt/waiting', {'waiting': [{**WAITS, 'server': 'other'}, WAITS]})
+    text = tab('member')
+    assert 'It is number 2 of those who wait, since 2026-11-27T00:00:00Z' in text
+    assert 'compute-1 lacks 5%.' in text
+
+
+def test_an_api_that_is_away_or_refuses_is_a_sentence(tab, cloud):
+    assert 'The API of nova-rt does not answer now' in tab('member', rt='http://127.0.0.1:9/rt')
+    cloud.refuses('GET', f'/rt/servers/{UUID}', 404, 'There is no server.')
+    assert 'There is no server.' in tab('member')
+
+
+def test_there_is_no_tab_without_the_api(tab):
+    assert tab('member', rt=None) is None
