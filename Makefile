@@ -8,7 +8,7 @@ KEEP ?=
 DEMO_NEEDS = $(if $(filter embedded,$(MODE)),,$(if $(filter 0,$(shell id -u)),stack)) \
     $(if $(filter hcbs%,$(MODE)),guest)
 
-.PHONY: help demo test test-debian test-devstack test-experiments test-fresh test-guest test-hosts test-kernel test-kubernetes test-leases test-machines test-mano test-tempest unit tacker watcher functional kolla nova33 db e2e pep8 mypy cover bench experiments dist docs clean
+.PHONY: help demo test test-debian test-devstack test-experiments test-fresh test-guest test-horizon test-hosts test-kernel test-kubernetes test-leases test-machines test-mano test-tempest unit tacker watcher functional kolla nova33 db e2e pep8 mypy cover bench experiments dist docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
@@ -58,6 +58,11 @@ test-leases:  ## lease reservations from a real Blazar (root)
 test-mano:  ## run VNFs through real Tacker, Heat, Nova and Neutron (root)
 	@PYTHON=$(PYTHON) tools/prepare stack
 	@tools/stage mano
+
+test-horizon:  ## show our panel of Horizon to a browser, on a real stack (root)
+	@PYTHON=$(PYTHON) tools/prepare stack horizon
+	@.venv/bin/tox run -e nova > .tox/nova.log 2>&1
+	@.venv/bin/tox run -e horizon
 
 test-tempest:  ## run the tempest tests on a real stack (root)
 	@PYTHON=$(PYTHON) tools/prepare stack

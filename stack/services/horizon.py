@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Horizon with nova-rt's panel, in an environment of its own."""
 
-from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
 import shutil

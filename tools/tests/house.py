@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ('nova_rt', 'tacker_rt', 'watcher_rt', 'stack', 'demo', 'bench', 'experiments')
+PACKAGES = (
+    'horizon_rt', 'nova_rt', 'tacker_rt', 'watcher_rt', 'stack', 'demo', 'bench', 'experiments')
 
 
 def modules() -> dict[str, Path]:

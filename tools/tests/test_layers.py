@@ -55,6 +55,7 @@ ALLOWED = {
     'nova_rt.sdk': {'nova_rt'},
     'nova_rt.cmd': _PRODUCT,
     'nova_rt.testing': _PRODUCT,
+    'horizon_rt': {'nova_rt', 'nova_rt.sdk'},
     'tacker_rt': {'nova_rt'},
     'tacker_rt.testing': {'nova_rt', 'tacker_rt'},
     'watcher_rt': {'nova_rt', 'nova_rt.sdk'},

@@ -25,6 +25,7 @@ EDGES = {
         'nova_rt.osc.client', 'nova_rt.osc.columns', 'nova_rt.osc.identifiers',
         'nova_rt.osc.plugin', 'nova_rt.sdk.answers',
         'nova_rt.sdk.proxy'},
+    'Django and Horizon': {'horizon_rt'},
     "cliff's parsers": {'nova_rt.cmd.manage', 'nova_rt.cmd.plan'},
     "Watcher's own classes, and the steps of plans": {'watcher_rt'},
     'YAML and CSV of users': {'nova_rt.model.taskfile', 'tacker_rt'},

@@ -13,7 +13,7 @@ from horizon_rt.tests.pages import cloud as fake
 os.environ['DJANGO_SETTINGS_MODULE'] = 'horizon_rt.tests.pages.settings'
 
 # Horizon must be set up before anything of it is imported.
-import django  # noqa: E402
+import django
 
 django.setup()
 
@@ -50,7 +50,7 @@ def log_in(cloud):
                                    'compute': f'{cloud.url}/compute',
                                    'rt': f'{cloud.url}/rt', **more})
             stack.enter_context(mock.patch.object(
-                auth_utils, 'get_user', lambda request: user))
+                auth_utils, 'get_user', return_value=user))
             return Client()
         yield enter
 
