@@ -33,8 +33,10 @@ T = TypeVar('T')
 SERVICE = 'rt'
 """The type of the service in the catalogue."""
 
-PATIENCE_S = 30
-"""How long a page waits for an answer. Each that waits takes one of Horizon's threads."""
+PATIENCE_S = 10
+"""How long each request to nova-rt may take. What waits takes one of Horizon's threads."""
+
+_FAILED = 500
 
 
 class UnansweredError(errors.NovaRTError):
@@ -46,6 +48,11 @@ class UnansweredError(errors.NovaRTError):
     def __init__(self, sentence: str, status: int | None = None) -> None:
         super().__init__(sentence)
         self.status = status
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the API has answered, and done nothing."""
+        return self.status is not None and self.status < _FAILED
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -60,6 +67,11 @@ class Answer(Generic[T]):
     value: T | None = None
     trouble: str = ''
     status: int | None = None
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the API has not answered at all."""
+        return bool(self.trouble) and self.status is None
 
 
 def ask(request: HttpRequest, question: Callable[[proxy.Proxy], T]) -> Answer[T]:
@@ -87,7 +99,7 @@ def connect(request: HttpRequest) -> proxy.Proxy:
         original_ip=auth_utils.get_client_ip(request), timeout=PATIENCE_S),
         region_name=request.user.services_region, app_name='horizon')
     cloud.add_service(proxy.SERVICE)
-    found: proxy.Proxy = cloud.rt
+    found: proxy.Proxy = getattr(cloud, SERVICE)
     return found
 
 
@@ -134,7 +146,7 @@ def _refusal(exc: sdk_exc.HttpException, who: str) -> str:
     # Without a sentence of its own, openstacksdk names the class.
     if not said or said.startswith(type(exc).__name__):
         said = str(exc.details or '')
-    if exc.status_code is not None and exc.status_code >= 500 and not said.endswith('.'):
+    if exc.status_code is not None and exc.status_code >= _FAILED and not said.endswith('.'):
         return (f'The API of {who} has failed to answer: try again later, or ask your '
                 'operator to look into its log.')
     return said or f'The API of {who} has refused to answer, and does not say why.'

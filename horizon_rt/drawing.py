@@ -19,14 +19,15 @@ WIDTH = 1000
 COLOURS = 8
 """How many the template has."""
 
-_OTHERS = 'other pCPUs'
+_OTHERS = 'others'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Part:
     """A part of a bar.
 
-    :ivar kind: held, others (what reservations of other pCPUs occupy) or left
+    :ivar kind: held, others (what reservations of other pCPUs occupy, or servers held that
+        have just gone) or left
     :ivar share: in percent of a CPU
     :ivar server: the uuid of who holds it; empty if that is no server
     :ivar colour: a number below COLOURS, always the same for a server
@@ -78,11 +79,13 @@ def _bar(pcpu: Json, holdings: Iterable[Json]) -> Bar:
     pieces = [('held', each['name'] or each['server'], each['server'],
                each['reservation']['bandwidth'])
               for each in holdings if pcpu['pcpu'] in each['pcpus']]
-    others = pcpu['capacity'] - pcpu['left'] - sum(share for *_, share in pieces)
-    if others > 0:
-        pieces.append(('others', _OTHERS, '', others))
-    # Negative if the cap was lowered below what is reserved.
-    pieces.append(('left', 'left', '', max(pcpu['left'], 0)))
+    free = pcpu['capacity'] - sum(share for *_, share in pieces)
+    # Who holds what is as of now, what the host has reported may be a minute old. Nothing is
+    # left, and not less, if the cap was lowered below what is reserved.
+    left = max(min(pcpu['left'], free), 0)
+    if free > left:
+        pieces.append(('others', _OTHERS, '', free - left))
+    pieces.append(('left', 'left', '', left))
     return Bar(pcpu['pcpu'], tuple(_placed(pieces)), bandwidth.percent(pcpu['capacity']))
 
 

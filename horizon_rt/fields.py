@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 import dataclasses
+import json
 
 from nova_rt import criticality
 from nova_rt import elastic
@@ -42,6 +43,11 @@ class Change:
 def given(extra_specs: Mapping[str, str]) -> dict[str, str]:
     """Return what the form shows of a flavor, by field."""
     return {field: extra_specs.get(spec, '') for field, spec in SPECS.items()}
+
+
+def fingerprint(extra_specs: Mapping[str, str]) -> str:
+    """Return what the form shows of a flavor as one text, to see whether it still does."""
+    return json.dumps(given(extra_specs), sort_keys=True)
 
 
 def change(before: Mapping[str, str], entered: Mapping[str, str], vcpus: int) -> Change:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
 import dataclasses
@@ -16,6 +17,8 @@ from horizon_rt import fields
 from nova_rt import bandwidth
 from nova_rt import flavor_specs
 from nova_rt import reservation
+
+_NOT_FOUND = 404
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,12 +49,12 @@ class Flavor:
 
 
 def every(request: HttpRequest) -> list[Flavor]:
-    """Return all flavors, by name.
+    """Return all flavors, by name; their list has their extra specs.
 
     :raises UnansweredError: with a sentence
     """
     with client.sentences('Nova'):
-        found = api.nova.flavor_list(request, is_public=None, get_extras=True)
+        found = api.nova.flavor_list(request, is_public=None)
         return sorted(map(_flavor, found), key=lambda each: each.name)
 
 
@@ -65,36 +68,57 @@ def one(request: HttpRequest, uuid: str) -> Flavor:
 
 
 def change(request: HttpRequest, flavor: Flavor, wanted: fields.Change) -> None:
-    """Change a flavor's extra specs, all or nothing.
+    """Change a flavor's extra specs.
 
     Nova takes additions at once, but removals one by one, and checks each addition with
     what is there: so removals come first, and are undone if the additions are refused.
 
-    :raises UnansweredError: with a sentence; the flavor is then as it was, unless the
-        sentence says otherwise
+    :raises UnansweredError: with a sentence, which says so if the flavor is no longer, or
+        perhaps no longer, as it was
     """
     removed: list[str] = []
     try:
+        for name in wanted.removed:
+            # Before: its answer may be lost.
+            removed.append(name)
+            _remove(request, flavor, name)
         with client.sentences('Nova'):
-            for name in wanted.removed:
-                api.nova.flavor_extra_delete(request, flavor.uuid, [name])
-                removed.append(name)
             api.nova.flavor_extra_set(request, flavor.uuid, dict(wanted.added))
     except client.UnansweredError as exc:
-        lost = _put_back(request, flavor, removed)
-        if lost:
-            raise client.UnansweredError(
-                f'{exc} The flavor has lost {", ".join(lost)}: set them again.') from exc
-        raise
+        if exc.is_refusal:
+            _put_back(request, flavor, removed)
+        raise client.UnansweredError(
+            ' '.join((str(exc), *_differences(request, flavor))), exc.status) from exc
 
 
-def _put_back(request: HttpRequest, flavor: Flavor, names: Iterable[str]) -> list[str]:
-    """Set extra specs as they were; return the names of those that could not be."""
+def _remove(request: HttpRequest, flavor: Flavor, name: str) -> None:
+    try:
+        with client.sentences('Nova'):
+            api.nova.flavor_extra_delete(request, flavor.uuid, [name])
+    except client.UnansweredError as exc:
+        # Somebody else has removed it.
+        if exc.status != _NOT_FOUND:
+            raise
+
+
+def _put_back(request: HttpRequest, flavor: Flavor, names: Iterable[str]) -> None:
+    """Set extra specs as they were, if Nova lets us."""
     before = {name: flavor.extra_specs[name] for name in names}
     with contextlib.suppress(client.UnansweredError), client.sentences('Nova'):
         api.nova.flavor_extra_set(request, flavor.uuid, before)
-        return []
-    return [*before]
+
+
+def _differences(request: HttpRequest, before: Flavor) -> Iterator[str]:
+    """Yield a sentence if a flavor is not as it was, or that is not known."""
+    try:
+        now = one(request, before.uuid).extra_specs
+    except client.UnansweredError:
+        yield 'Whether the flavor has changed is not known: look at it again.'
+        return
+    names = [name for name in sorted({*before.extra_specs, *now})
+             if before.extra_specs.get(name) != now.get(name)]
+    if names:
+        yield f'The flavor has changed in {", ".join(names)}: look at it again.'
 
 
 def _flavor(found: object) -> Flavor:

@@ -36,6 +36,8 @@ class Reservation(forms.SelfHandlingForm):
         label="Policy of a container's init", required=False,
         choices=[('', 'its own'), *((name, name) for name in reservation.POLICIES)])
     priority = django_forms.CharField(label='Priority of init', required=False)
+    # What the flavor had when the form was opened.
+    shown = django_forms.CharField(required=False, widget=django_forms.HiddenInput)
 
     def __init__(self, request: HttpRequest, *args: Any, flavor: flavors.Flavor,
                  **kwargs: Any) -> None:
@@ -45,13 +47,18 @@ class Reservation(forms.SelfHandlingForm):
     def clean(self) -> dict[str, str]:
         """Say at a field what is wrong with it, in nova-rt's sentence."""
         entered: dict[str, str] = super().clean()
-        wrong = None if self.errors else fields.trouble(entered, self._flavor.vcpus)
-        if wrong:
+        shown = entered.pop('shown', '')
+        if self.errors:
+            return entered
+        if shown != fields.fingerprint(self._flavor.extra_specs):
+            self.add_error(None, 'Somebody else has changed the flavor since this form was '
+                                 'opened: open it again, and look at what there is now.')
+        elif wrong := fields.trouble(entered, self._flavor.vcpus):
             self.add_error(*wrong)
         return entered
 
     def handle(self, request: HttpRequest, entered: dict[str, str]) -> bool:
-        """Change the flavor, all or nothing; False if Nova has refused."""
+        """Change the flavor; False, with a sentence above the fields, if Nova does not."""
         flavor = self._flavor
         try:
             flavors.change(request, flavor, fields.change(

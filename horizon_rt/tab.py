@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
+from typing import TypeVar
 
 from django.http import HttpRequest
 from horizon import tabs
@@ -15,8 +17,11 @@ from nova_rt.sdk import proxy
 from nova_rt.sdk import resources
 from nova_rt.sdk.answers import Json
 
+T = TypeVar('T')
+
 _FORBIDDEN = 403
-_NOT_PLACED = ('ERROR', 'BUILD')
+_NOT_PLACED = ('error', 'building')
+"""Nova's states of a server (vm_state), as the API has them."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,15 +57,25 @@ class Reservation(tabs.Tab):
         """Ask for the server, and for the rest if it has no host."""
         instance = self.tab_group.kwargs['instance']
         server = client.ask(request, lambda rt: rt.get_server(instance.id))
-        stuck = bool(server.value) and server.value.status in _NOT_PLACED
+        found = server.value
+        stuck = found if found is not None and _lacks_room(found) else None
         return {
-            'server': server,
-            'vcpus': server.value and _vcpus(server.value),
-            'fault': _fault(instance),
-            'waiting': client.ask(
-                request, lambda rt: _turn(rt, server.value)) if stuck else None,
-            'why': _why(request, instance.id) if stuck else None,
+            'server': server, 'vcpus': found and _vcpus(found), 'fault': _fault(instance),
+            'waiting': stuck and _allowed(client.ask(
+                request, functools.partial(_turn, server=stuck))),
+            'why': stuck and _allowed(client.ask(
+                request, lambda rt: _reasons(rt.why(instance.id)))),
         }
+
+
+def _lacks_room(server: resources.Server) -> bool:
+    """Whether it may be for want of room that a server does not run."""
+    return bool(server.reservation and not server.pcpus and server.status in _NOT_PLACED)
+
+
+def _allowed(answer: client.Answer[T]) -> client.Answer[T] | None:
+    """Return an answer, None if the user's roles do not allow the question."""
+    return None if answer.status == _FORBIDDEN else answer
 
 
 def _vcpus(server: resources.Server) -> VCPUs | None:
@@ -81,12 +96,6 @@ def _turn(rt: proxy.Proxy, server: resources.Server) -> resources.Waiting | None
     """Return how a server waits for room, None if it does not."""
     return next((each for each in rt.waiting(project_id=server.project_id)
                  if each.uuid == server.uuid), None)
-
-
-def _why(request: HttpRequest, uuid: str) -> client.Answer[list[tuple[str, list[str]]]] | None:
-    """Return what each host is short of, None for those who may not see hosts."""
-    answer = client.ask(request, lambda rt: _reasons(rt.why(uuid)))
-    return None if answer.status == _FORBIDDEN else answer
 
 
 def _reasons(answer: Json) -> list[tuple[str, list[str]]]:

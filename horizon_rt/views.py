@@ -19,6 +19,7 @@ from openstack_dashboard import api
 
 from horizon_rt import client
 from horizon_rt import drawing
+from horizon_rt import fields
 from horizon_rt import flavors
 from horizon_rt.forms import Reservation
 from nova_rt import ledger
@@ -35,12 +36,19 @@ class Index(views.HorizonTemplateView):
     page_title = 'Real-time'
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Ask for each part by itself, so that one that fails leaves the others."""
+        """Ask for each part by itself, so that one that is refused leaves the others.
+
+        If nova-rt does not answer at all, nothing else is asked: nova-api, which serves it,
+        may not either, and Horizon's own client would wait for that without end.
+        """
         request = self.request
+        context = {**super().get_context_data(**kwargs), 'hosts': client.ask(request, _hosts)}
+        if context['hosts'].is_away:
+            return {**context, **dict.fromkeys(
+                ('waiting', 'projects', 'flavors'), context['hosts'])}
         names = _project_names(request)
         return {
-            **super().get_context_data(**kwargs),
-            'hosts': client.ask(request, _hosts),
+            **context,
             'waiting': client.ask(request, lambda rt: list(rt.waiting())),
             'projects': client.ask(request, lambda rt: _projects(rt, names)),
             'flavors': _flavors(request)}
@@ -81,7 +89,8 @@ class Flavor(forms.ModalFormView):
 
     def get_initial(self) -> dict[str, str]:
         """Return what the flavor has now."""
-        return self._flavor.fields
+        return {**self._flavor.fields,
+                'shown': fields.fingerprint(self._flavor.extra_specs)}
 
     def get_form_kwargs(self) -> dict[str, Any]:
         """Give the flavor to the form."""

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 
+import openstack
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -41,28 +42,25 @@ class Cloud:
         """That of each user."""
         return self._site['password']
 
-    def run(self, command, user='admin'):
-        """Run an "openstack" command; return what it tells programs.
+    def connect(self, user):
+        """Return the clients of a user, admin or demo."""
+        return openstack.connect(
+            load_yaml_config=False, load_envvars=False,
+            **{name.removeprefix('OS_').lower(): value
+               for name, value in self.environment(user).items()
+               if name != 'OS_COMPUTE_API_VERSION'})
 
-        :raises AssertionError: if it fails
+    def show_flavor(self, name):
+        """Return the extra specs of a flavor, as "openstack flavor show" does.
+
+        :raises AssertionError: if that fails
         """
         done = subprocess.run(
-            (BIN / 'openstack', *shlex.split(command), '-f', 'json'),
-            env={**os.environ, **self._environment(user)},
+            (BIN / 'openstack', 'flavor', 'show', name, '-f', 'json'),
+            env={**os.environ, **self.environment('admin')},
             capture_output=True, text=True, timeout=PATIENCE, check=False)
         assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    def do(self, command, user='admin'):
-        """Run an "openstack" command that tells nothing.
-
-        :raises AssertionError: if it fails
-        """
-        done = subprocess.run(
-            (BIN / 'openstack', *shlex.split(command)),
-            env={**os.environ, **self._environment(user)},
-            capture_output=True, text=True, timeout=PATIENCE, check=False)
-        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)['properties']
 
     def until(self, condition):
         """Wait until something holds.
@@ -84,17 +82,18 @@ class Cloud:
         finally:
             stack(self.rundir, 'restart', part)
 
-    @property
-    def _site(self):
-        return json.loads((self.rundir / 'site.json').read_text())
-
-    def _environment(self, user):
+    def environment(self, user):
+        """Return the variables of a user's client."""
         if user not in self._users:
             told = stack(self.rundir, 'env', user)
             self._users[user] = dict(
                 word.split('=', 1) for line in told.splitlines()
                 for word in shlex.split(line)[1:])
         return self._users[user]
+
+    @property
+    def _site(self):
+        return json.loads((self.rundir / 'site.json').read_text())
 
 
 def stack(rundir, *arguments):

@@ -26,28 +26,45 @@ def cloud():
 
 
 @pytest.fixture(scope='session')
-def servers(cloud):
-    """The user's: web, which runs, one with a name that is markup, and one in ERROR."""
-    host, = cloud.run('rt host list')
-    with contextlib.ExitStack() as stack:
-        def flavor(name, vcpus, runtime_us):
-            cloud.do(f'flavor create {name} --vcpus {vcpus} --ram 64 --disk 1 '
-                     f'--property hw:cpu.rt_runtime_us={runtime_us} '
-                     '--property hw:cpu.rt_period_us=100000')
-            stack.callback(cloud.do, f'flavor delete {name}')
+def operator(cloud):
+    """The administrator's clients."""
+    return cloud.connect('admin')
 
-        def server(name, flavor, *more):
-            made = cloud.run(f'server create {name} --flavor {flavor} --image busybox '
-                             f'--nic none {" ".join(more)}', 'demo')
-            stack.callback(cloud.do, f'server delete --wait {made["id"]}', 'demo')
-            return made['id']
-        flavor('rt30', 1, 30000)
-        flavor('rt90', host['pcpus'], 90000)
-        web = server('web', 'rt30', '--wait')
-        evil = server(f'"{EVIL}"', 'rt30', '--wait')
-        refused = server('refused', 'rt90')
-        cloud.until(lambda: cloud.run(f'server show {refused}')['status'] == 'ERROR')
-        yield types.SimpleNamespace(host=host['host'], web=web, evil=evil, refused=refused)
+
+@pytest.fixture(scope='session')
+def flavors(operator):
+    """Makes flavors, with a runtime in a tenth of a second."""
+    with contextlib.ExitStack() as stack:
+        def make(name, vcpus=1, runtime_us=None):
+            flavor = operator.compute.create_flavor(name=name, vcpus=vcpus, ram=64, disk=1)
+            stack.callback(operator.compute.delete_flavor, flavor)
+            if runtime_us is not None:
+                operator.compute.create_flavor_extra_specs(flavor, {
+                    'hw:cpu.rt_runtime_us': str(runtime_us),
+                    'hw:cpu.rt_period_us': '100000'})
+            return flavor.id
+        yield make
+
+
+@pytest.fixture(scope='session')
+def servers(cloud, operator, flavors):
+    """The user's: web, which runs, one with a name that is markup, and one in ERROR."""
+    answer = operator.session.get('/hosts', endpoint_filter={'service_type': 'rt'}).json()
+    host, = answer['hosts']
+    user = cloud.connect('demo')
+    with contextlib.ExitStack() as stack:
+        def server(name, flavor, status='ACTIVE'):
+            made = user.compute.create_server(
+                name=name, flavor_id=flavor, networks='none',
+                image_id=user.image.find_image('busybox', ignore_missing=False).id)
+            stack.callback(user.delete_server, made.id, wait=True)
+            cloud.until(lambda: user.compute.get_server(made.id).status == status)
+            return made.id
+        small = flavors('small', 1, 30000)
+        yield types.SimpleNamespace(
+            host=host['host'], web=server('web', small), evil=server(EVIL, small),
+            # A vCPU for each pCPU, one of which has too little left.
+            refused=server('refused', flavors('large', host['pcpus_offered'], 90000), 'ERROR'))
 
 
 @pytest.fixture

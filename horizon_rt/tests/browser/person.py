@@ -68,5 +68,6 @@ class Person:
 
     def looks_at_server(self, dashboard, uuid):
         """Open the details of a server, and its tab; return the tab's text."""
-        self.go(f'/{dashboard}/instances/{uuid}/?tab=instance_details__real_time')
+        page = 'detail' if dashboard == 'admin' else ''
+        self.go(f'/{dashboard}/instances/{uuid}/{page}?tab=instance_details__real_time')
         return self.wait(lambda: self.sees('real-time'))

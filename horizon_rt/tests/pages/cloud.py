@@ -20,6 +20,7 @@ class Cloud:
     def __init__(self):
         self.answers = {}
         self.asked = []
+        self._events = {}
         self._server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever)
 
@@ -29,8 +30,12 @@ class Cloud:
         return f'http://127.0.0.1:{self._server.server_port}'
 
     def says(self, method, path, body, status=200, kind='application/json'):
-        """Give the answer to a request; a list is for one request after the other."""
+        """Give the answer to a request."""
         self.answers[method, path] = (status, body, kind)
+
+    def after(self, method, path, event):
+        """Have something happen when a request has come."""
+        self._events[method, path] = event
 
     def refuses(self, method, path, status, sentence):
         """Answer a request as nova-rt refuses one."""
@@ -69,6 +74,7 @@ class Cloud:
                 status, body, kind = cloud.answers.get(
                     (self.command, path), (404, {}, 'application/json'))
                 text = body if isinstance(body, str) else json.dumps(body)
+                cloud._events.get((self.command, path), lambda: None)()
                 self.send_response(status)
                 self.send_header('Content-Type', kind)
                 self.send_header('Content-Length', str(len(text.encode())))

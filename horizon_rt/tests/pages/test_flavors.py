@@ -3,6 +3,7 @@
 
 import pytest
 
+from horizon_rt import fields
 from horizon_rt.tests.pages import told
 
 FORM = f'/admin/real_time/flavors/{told.FLAVOR}/'
@@ -20,10 +21,12 @@ def full(cloud):
     return cloud
 
 
-def enter(**fields):
-    """Return all fields; those that are not given are empty."""
-    return {**dict.fromkeys(('runtime_us', 'period_us', 'min_runtime_us', 'criticality',
-                             'policy', 'priority'), ''), **fields}
+def enter(shown=told.SPECS, **entered):
+    """Return all fields; those that are not given are empty.
+
+    :param shown: the flavor's extra specs when the form was opened
+    """
+    return {**dict.fromkeys(fields.SPECS, ''), 'shown': fields.fingerprint(shown), **entered}
 
 
 def test_the_form_shows_what_the_flavor_has(admin, full):
@@ -33,7 +36,7 @@ def test_the_form_shows_what_the_flavor_has(admin, full):
     assert b'Reservation of the flavor rt1' in page.content
 
 
-@pytest.mark.parametrize(('fields', 'field', 'sentence'), [
+@pytest.mark.parametrize(('entered', 'field', 'sentence'), [
     ({'runtime_us': 'soon', 'period_us': '1000'}, 'runtime_us',
      "hw:cpu.rt_runtime_us is 'soon': give a whole number in digits, for example 100000."),
     ({'runtime_us': '2000', 'period_us': '1000'}, 'runtime_us',
@@ -46,8 +49,8 @@ def test_the_form_shows_what_the_flavor_has(admin, full):
      'hw:cpu.rt_priority is set without hw:cpu.rt_policy: set hw:cpu.rt_policy to one of '
      'fifo, rr too.')])
 def test_what_is_wrong_is_said_at_its_field_and_nova_is_not_asked(
-        admin, full, fields, field, sentence):
-    page = admin.post(FORM, enter(**fields))
+        admin, full, entered, field, sentence):
+    page = admin.post(FORM, enter(**entered))
     assert page.status_code == 200
     assert page.context['form'].errors == {field: [sentence]}
     assert full.requests('POST') == []
@@ -76,18 +79,62 @@ def test_a_share_in_the_flavor_stays_true(admin, full):
         'hw:cpu.rt_runtime_us': '50000', 'resources:CUSTOM_RT_SHARE': str(told.CPU)}}
 
 
+CRITICAL = {**told.SPECS, 'hw:cpu.rt_criticality': 'C'}
+
+
+def refuses(cloud, status, sentence):
+    cloud.says('POST', SPECS, {'badRequest': {'code': status, 'message': sentence}}, status)
+
+
 def test_what_nova_refuses_is_said_and_what_was_removed_is_put_back(admin, full):
-    told.flavor(full, {**told.SPECS, 'hw:cpu.rt_criticality': 'C'})
-    full.says('POST', SPECS, {'badRequest': {'code': 400, 'message':
-                              'At most 95% can be reserved: lower cpu.rt_runtime_us.'}}, 400)
-    page = admin.post(FORM, enter(runtime_us='99000', period_us='100000'))
+    told.flavor(full, CRITICAL)
+    refuses(full, 400, 'At most 95% can be reserved: lower cpu.rt_runtime_us.')
+    page = admin.post(FORM, enter(CRITICAL, runtime_us='99000', period_us='100000'))
     assert page.status_code == 200
-    assert 'At most 95% can be reserved: lower cpu.rt_runtime_us.' in page.content.decode()
+    # The stand-in's flavor is as it was.
+    assert page.context['form'].non_field_errors() == [
+        'At most 95% can be reserved: lower cpu.rt_runtime_us.']
     assert full.requests('DELETE') == [(f'{SPECS}/hw:cpu.rt_criticality', None)]
     assert full.requests('POST')[-1] == (
         SPECS, {'extra_specs': {'hw:cpu.rt_criticality': 'C'}})
-    # Putting it back was refused as well.
-    assert 'The flavor has lost hw:cpu.rt_criticality: set them again.' in page.content.decode()
+
+
+def test_a_failure_after_which_the_flavor_differs_says_so_and_undoes_nothing(admin, full):
+    told.flavor(full, CRITICAL)
+    full.says('POST', SPECS, '<html>Gateway Timeout</html>', 504, 'text/html')
+    full.after('POST', SPECS, lambda: told.flavor(full, told.SPECS))
+    page = admin.post(FORM, enter(CRITICAL, runtime_us='40000', period_us='100000'))
+    assert page.context['form'].non_field_errors() == [
+        'The API of Nova has failed to answer: try again later, or ask your operator to look '
+        'into its log. The flavor has changed in hw:cpu.rt_criticality: look at it again.']
+    assert len(full.requests('POST')) == 1
+
+
+def test_a_nova_that_goes_away_meanwhile_leaves_a_sentence(admin, full):
+    full.says('POST', SPECS, {}, 504)
+    full.after('POST', SPECS, lambda: full.says('GET', f'/compute/flavors/{told.FLAVOR}', {}, 503))
+    page = admin.post(FORM, enter(runtime_us='40000', period_us='100000'))
+    error, = page.context['form'].non_field_errors()
+    assert error.endswith('Whether the flavor has changed is not known: look at it again.')
+
+
+def test_an_extra_spec_that_somebody_else_removed_is_no_failure(admin, full):
+    full.says('DELETE', f'{SPECS}/hw:cpu.rt_period_us', {
+        'itemNotFound': {'code': 404, 'message': 'There is none.'}}, 404)
+    assert admin.post(FORM, enter()).status_code == 302
+
+
+def test_a_change_that_somebody_else_made_is_not_undone(admin, full):
+    told.flavor(full, CRITICAL)
+    page = admin.post(FORM, enter(told.SPECS, runtime_us='40000', period_us='100000'))
+    error, = page.context['form'].non_field_errors()
+    assert error.startswith('Somebody else has changed the flavor since this form was opened')
+    assert full.requests('POST') == full.requests('DELETE') == []
+
+
+def test_the_form_in_the_page_can_be_sent_as_it_is(admin, full):
+    text = admin.get(FORM).content.decode()
+    assert 'name="shown"' in text
 
 
 def test_a_flavor_that_there_is_not_is_a_sentence_on_the_index(admin, full):

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages of hosts, rendered by Horizon."""
 
+import contextlib
+import socket
+
 import pytest
 
 from horizon_rt.tests.pages import told
@@ -33,7 +36,7 @@ def test_a_host_has_a_bar_for_each_pcpu_with_names(admin, full):
     text = admin.get(f'{INDEX}hosts/compute-1/').content.decode()
     assert text.count('role="img"') == 2
     assert 'aria-label="pCPU 0: web 30%, left 65%, cap 95%"' in text
-    assert 'pCPU 3: web 30%, other pCPUs 10%, left 55%, cap 95%' in text
+    assert 'pCPU 3: web 30%, others 10%, left 55%, cap 95%' in text
 
 
 def test_the_tokens_of_the_session_are_used_and_no_other(admin, full):
@@ -122,3 +125,25 @@ def test_an_empty_cloud_says_so(admin, cloud):
     text = admin.get(INDEX).content.decode()
     for expected in ('There is no compute host.', 'None waits.', 'No project holds a reservation.'):
         assert expected in text
+
+
+def test_flavors_are_asked_for_at_once(admin, full):
+    told.flavor(full, {})
+    admin.get(INDEX)
+    assert [path for _, path, *_ in full.asked if 'flavors' in path] == [
+        '/compute/flavors/detail']
+
+
+def test_an_api_that_hangs_is_waited_for_once(log_in, full, monkeypatch):
+    # Whatever is asked of it, it does not answer.
+    monkeypatch.setattr('horizon_rt.client.PATIENCE_S', 1)
+    with socket.create_server(('127.0.0.1', 0)) as silent:
+        admin = log_in('admin', rt=f'http://127.0.0.1:{silent.getsockname()[1]}/rt')
+        text = admin.get(INDEX).content.decode()
+        silent.setblocking(False)
+        taken = 0
+        with contextlib.suppress(BlockingIOError):
+            while silent.accept():
+                taken += 1
+    assert taken == 1
+    assert text.count('The API of nova-rt does not answer now') == 4

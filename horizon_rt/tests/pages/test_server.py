@@ -8,7 +8,7 @@ import pytest
 from horizon_rt.tests.pages import told
 
 UUID = told.SERVER
-SERVER = {'server': UUID, 'name': 'web', 'project_id': told.PROJECT, 'status': 'ACTIVE',
+SERVER = {'server': UUID, 'name': 'web', 'project_id': told.PROJECT, 'status': 'active',
           'kind': 'machine', 'reservation': told.RESERVATION, 'pcpus': [0, 1, 3],
           'criticality': None}
 WAITS = {'server': UUID, 'name': 'web', 'project_id': told.PROJECT, 'criticality': 'C',
@@ -70,7 +70,7 @@ def test_a_server_without_a_reservation_is_called_so(tab, cloud):
 
 
 def test_a_user_reads_the_fault_and_nothing_of_hosts(tab, cloud):
-    says(cloud, status='ERROR', pcpus=[])
+    says(cloud, status='error', pcpus=[])
     cloud.refuses('POST', '/rt/why', 403, 'Your roles do not allow rt:why.')
     text = tab('member', fault={'message': 'No host has room: 40% <b>lacks</b>.'})
     assert 'No host has room: 40% &lt;b&gt;lacks&lt;/b&gt;.' in text
@@ -79,7 +79,7 @@ def test_a_user_reads_the_fault_and_nothing_of_hosts(tab, cloud):
 
 
 def test_an_administrator_reads_what_each_host_is_short_of(tab, cloud):
-    says(cloud, status='ERROR', pcpus=[])
+    says(cloud, status='error', pcpus=[])
     reason = {'what': 'pCPUs', 'needed': '40%', 'left': '35%', 'missing': '5%'}
     cloud.says('POST', '/rt/why', {
         'reservation': told.RESERVATION, 'fault': '', 'waiting': None,
@@ -94,7 +94,8 @@ def test_an_administrator_reads_what_each_host_is_short_of(tab, cloud):
 
 
 def test_a_server_that_waits_tells_its_place(tab, cloud):
-    says(cloud, status='BUILD', pcpus=[])
+    says(cloud, status='building', pcpus=[])
+    cloud.refuses('POST', '/rt/why', 403, 'Your roles do not allow rt:why.')
     cloud.says('GET', '/rt/waiting', {'waiting': [{**WAITS, 'server': 'other'}, WAITS]})
     text = tab('member')
     assert 'It is number 2 of those who wait, since 2026-11-27T00:00:00Z' in text
@@ -109,3 +110,21 @@ def test_an_api_that_is_away_or_refuses_is_a_sentence(tab, cloud):
 
 def test_there_is_no_tab_without_the_api(tab):
     assert tab('member', rt=None) is None
+
+
+def test_an_older_api_without_the_question_is_a_sentence(tab, cloud):
+    says(cloud, status='building', pcpus=[])
+    cloud.refuses('GET', '/rt/waiting', 406, 'The newest version is 1.5.')
+    assert 'id="waiting-trouble">The newest version is 1.5.' in tab('member')
+
+
+def test_a_server_in_error_that_has_its_pcpus_is_asked_nothing_more(tab, cloud):
+    says(cloud, status='error')
+    assert 'short of' not in tab('admin', fault={'message': 'It did not reboot.'})
+    assert cloud.requests('POST') == []
+
+
+def test_a_server_without_a_reservation_is_asked_nothing_more(tab, cloud):
+    says(cloud, status='error', reservation=None, pcpus=[])
+    assert 'fits now' not in tab('admin')
+    assert cloud.requests('POST') == []

@@ -32,7 +32,7 @@ def test_parts_stand_beside_each_other_and_are_told_in_words():
 def test_what_reservations_of_other_pcpus_occupy_is_drawn_as_such():
     bar, = drawing.bars([pcpu(CPU // 4)], [holding(CPU // 4)])
     assert [part.kind for part in bar.parts] == ['held', 'others', 'left']
-    assert 'other pCPUs 45%' in bar.text
+    assert 'others 45%' in bar.text
 
 
 def test_only_servers_on_the_pcpu_are_in_its_bar():
@@ -40,6 +40,13 @@ def test_only_servers_on_the_pcpu_are_in_its_bar():
         [pcpu(CAP), pcpu(CAP, number=3)], [holding(CPU // 8, pcpus=[3])])
     assert 'web' not in first.text
     assert (second.pcpu, 'web 12.5%' in second.text) == (3, True)
+
+
+def test_a_report_from_before_a_server_came_or_went_contradicts_nothing():
+    came, = drawing.bars([pcpu(CAP)], [holding(bandwidth.to_bandwidth(3, 10))])
+    assert came.text == 'web 30%, left 65%, cap 95%'
+    went, = drawing.bars([pcpu(CAP // 2)], [])
+    assert went.text == 'others 47.5%, left 47.5%, cap 95%'
 
 
 def test_a_server_without_a_name_is_told_by_its_id():
