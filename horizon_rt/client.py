@@ -135,7 +135,8 @@ def sentences(who: str = 'nova-rt') -> Iterator[None]:
     except (ks_exc.ClientException, requests.RequestException) as exc:
         LOG.warning('The API of %s does not answer: %s', who, exc)
         raise UnansweredError(
-            f'The API of {who} does not answer now: try again later.') from exc
+            f'The API of {who} does not answer at the address in the service catalogue: try '
+            'again later, or ask your operator.') from exc
 
 
 def _refusal(exc: sdk_exc.HttpException, who: str) -> str:

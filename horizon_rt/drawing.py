@@ -16,10 +16,11 @@ from nova_rt import bandwidth
 from nova_rt.sdk.answers import Json
 
 WIDTH = 1000
-COLOURS = 8
-"""How many the template has."""
+COLOURS = ('#27649b', '#b0532c', '#6a4c93', '#2a7f62', '#a8324e', '#7a6a1f', '#3b6f8f',
+           '#8a4f7d')
+"""Of servers. Two may have the same: the words beside a bar tell which is which."""
 
-_OTHERS = 'others'
+_OF_KIND = {'left': '#d9ead3', 'others': '#999'}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Part:
         have just gone) or left
     :ivar share: in percent of a CPU
     :ivar server: the uuid of who holds it; empty if that is no server
-    :ivar colour: a number below COLOURS, always the same for a server
+    :ivar colour: always the same for a server
     """
 
     kind: str
@@ -39,7 +40,7 @@ class Part:
     x: int
     width: int
     server: str = ''
-    colour: int = 0
+    colour: str = ''
 
     @property
     def text(self) -> str:
@@ -60,7 +61,7 @@ class Bar:
 
     @property
     def text(self) -> str:
-        """The bar in words, for those who do not see it."""
+        """The bar in words, which stand beside it."""
         return f'{", ".join(part.text for part in self.parts)}, cap {self.cap}'
 
 
@@ -84,7 +85,7 @@ def _bar(pcpu: Json, holdings: Iterable[Json]) -> Bar:
     # left, and not less, if the cap was lowered below what is reserved.
     left = max(min(pcpu['left'], free), 0)
     if free > left:
-        pieces.append(('others', _OTHERS, '', free - left))
+        pieces.append(('others', 'others', '', free - left))
     pieces.append(('left', 'left', '', left))
     return Bar(pcpu['pcpu'], tuple(_placed(pieces)), bandwidth.percent(pcpu['capacity']))
 
@@ -95,7 +96,7 @@ def _placed(pieces: Iterable[tuple[str, str, str, int]]) -> Iterator[Part]:
     for kind, name, server, share in pieces:
         x, end = _thousandths(begin), _thousandths(begin + share)
         yield Part(kind, name, bandwidth.percent(share), x, end - x, server,
-                   zlib.crc32(server.encode()) % COLOURS)
+                   _OF_KIND.get(kind) or COLOURS[zlib.crc32(server.encode()) % len(COLOURS)])
         begin += share
 
 

@@ -17,6 +17,7 @@ from horizon_rt import fields
 from nova_rt import bandwidth
 from nova_rt import flavor_specs
 from nova_rt import reservation
+from nova_rt import wording
 
 _NOT_FOUND = 404
 
@@ -44,8 +45,9 @@ class Flavor:
             return str(exc)
         if wanted is None:
             return ''
-        return (f'{wanted.runtime_us} µs every {wanted.period_us} µs on each of '
-                f'{self.vcpus} vCPUs: {bandwidth.percent(wanted.bandwidth)} of a pCPU each')
+        return (f'{wanted.runtime_us} µs every {wanted.period_us} µs on '
+                f'{wording.counted(self.vcpus, "vCPU")}, each: '
+                f'{bandwidth.percent(wanted.bandwidth)} of a pCPU')
 
 
 def every(request: HttpRequest) -> list[Flavor]:

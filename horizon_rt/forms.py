@@ -66,6 +66,6 @@ class Reservation(forms.SelfHandlingForm):
         except client.UnansweredError as exc:
             self.api_error(str(exc))
             return False
-        messages.success(request, f'The reservation of the flavor {flavor.name} is changed. '
-                                  'Servers that exist keep theirs until they are resized.')
+        messages.success(request, f'The flavor {flavor.name} is saved. Servers that exist keep '
+                                  'what they have until they are resized.')
         return True

@@ -9,11 +9,10 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.http import HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import render
 from django.urls import reverse
 from django.urls import reverse_lazy
 from horizon import forms
-from horizon import messages
 from horizon import views
 from openstack_dashboard import api
 
@@ -63,9 +62,8 @@ class Host(views.HorizonTemplateView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Ask for the host."""
         name = self.kwargs['host']
-        names = _project_names(self.request)
         return {**super().get_context_data(**kwargs), 'name': name,
-                'shown': client.ask(self.request, lambda rt: _host(rt, name, names))}
+                'shown': client.ask(self.request, lambda rt: _host(rt, name, self.request))}
 
 
 class Flavor(forms.ModalFormView):
@@ -83,8 +81,8 @@ class Flavor(forms.ModalFormView):
         try:
             self._flavor = flavors.one(request, kwargs['flavor'])
         except client.UnansweredError as exc:
-            messages.error(request, str(exc))
-            return redirect(INDEX)
+            return render(request, 'horizon_rt/trouble.html', {
+                'page_title': 'Reservation of a flavor', 'trouble': str(exc)})
         return super().dispatch(request, *args, **kwargs)
 
     def get_initial(self) -> dict[str, str]:
@@ -109,9 +107,10 @@ def _hosts(rt: proxy.Proxy) -> list[tuple[resources.Host, int]]:
             for host in sorted(rt.hosts(), key=operator.attrgetter('name'))]
 
 
-def _host(rt: proxy.Proxy, name: str, names: Mapping[str, str]) -> dict[str, Any]:
+def _host(rt: proxy.Proxy, name: str, request: HttpRequest) -> dict[str, Any]:
     """Return a host, its pCPUs as bars, and who holds what on it."""
     host = rt.get_host(name)
+    names = _project_names(request) if host.holdings else {}
     return {'host': host, 'bars': drawing.bars(host.pcpus, host.holdings), 'holdings': [
         {**each, 'project': names.get(each['project_id'], each['project_id']),
          'ranges': ledger.ranges(each['pcpus'])} for each in host.holdings]}

@@ -3,8 +3,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-import shutil
-import subprocess
 import sys
 
 from stack.errors import StackError
@@ -14,7 +12,10 @@ ROOT = Path(__file__).parents[2]
 # tox makes it beside the one of the other services: Horizon needs other libraries.
 ENVIRONMENT = Path(sys.prefix).with_name('horizon')
 ENABLED = ROOT / 'horizon_rt' / 'enabled'
+# An operator copies the file of our panel; others use this environment as well.
 SETTINGS = """\
+from openstack_dashboard.local import enabled
+enabled.__path__.append({enabled!r})
 ALLOWED_HOSTS = ['127.0.0.1']
 SECRET_KEY = {password!r}
 LOCAL_PATH = {local!r}
@@ -38,20 +39,18 @@ class Horizon(WsgiService):
     path = '/auth/login/'
 
     def prepare(self) -> None:
-        """Install the panel as its documentation says, and compile the static files.
+        """Write the settings, and compile the static files.
 
         :raises StackError: if there is no Horizon
         """
-        packages = self._packages()
-        for path in ENABLED.glob('_[0-9]*.py'):
-            shutil.copy(path, packages / 'openstack_dashboard' / 'local' / 'enabled')
+        self._check()
         local = self._home / 'local'
         local.mkdir(parents=True)
         (local / '__init__.py').touch()
         settings = local / 'local_settings.py'
         settings.touch(mode=0o600)
         settings.write_text(SETTINGS.format(
-            password=self.site.password, local=str(local), static=str(self._static),
+            password=self.site.password, local=str(local), enabled=str(ENABLED), static=str(self._static),
             identity=self.site.url('keystone', '/v3')))
         for step in (('collectstatic', '--no-input'), ('compress', '--force')):
             self.site.processes.run(f'horizon-{step[0]}', (
@@ -74,12 +73,8 @@ class Horizon(WsgiService):
     def _static(self) -> Path:
         return self.site.rundir.data / 'horizon' / 'static'
 
-    def _packages(self) -> Path:
-        python = ENVIRONMENT / 'bin' / 'python'
-        if not python.exists():
+    def _check(self) -> None:
+        if not (ENVIRONMENT / 'bin' / 'python').exists():
             raise StackError(
-                f'There is no Horizon in {ENVIRONMENT}: run "make test-horizon", which '
-                'installs it.')
-        return Path(subprocess.run(
-            (python, '-c', 'import sysconfig; print(sysconfig.get_path("purelib"))'),
-            capture_output=True, text=True, check=True).stdout.strip())
+                f'There is no Horizon in {ENVIRONMENT}: run "tox run -e horizon --notest", '
+                'which installs it.')

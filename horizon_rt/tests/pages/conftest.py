@@ -34,6 +34,15 @@ def _environment():
     teardown_test_environment()
 
 
+@pytest.fixture(autouse=True)
+def _nothing_is_wrong_with_us(request, caplog):
+    """Fail if we took a mistake of our own for an answer that is not nova-rt's."""
+    yield
+    if request.node.get_closest_marker('logged') is None:
+        assert [record for record in caplog.get_records('call')
+                if record.name.startswith('horizon_rt') and record.levelname == 'ERROR'] == []
+
+
 @pytest.fixture
 def cloud():
     """What answers for Keystone, Nova and nova-rt."""

@@ -18,7 +18,7 @@ def admin(log_in):
 
 @pytest.fixture
 def full(cloud):
-    """A cloud that has two hosts."""
+    """A cloud that has a host."""
     told.everything(cloud)
     return cloud
 
@@ -28,15 +28,16 @@ def test_the_index_lists_hosts_projects_and_flavors(admin, full):
     assert page.status_code == 200
     text = page.content.decode()
     for expected in ('compute-1', 'deadline', '95%', '190%', '40%', 'customer', 'rt1',
-                     '30000 µs every 100000 µs on each of 2 vCPUs: 30% of a pCPU each'):
+                     '30000 µs every 100000 µs on 2 vCPUs, each: 30% of a pCPU'):
         assert expected in text
 
 
 def test_a_host_has_a_bar_for_each_pcpu_with_names(admin, full):
     text = admin.get(f'{INDEX}hosts/compute-1/').content.decode()
-    assert text.count('role="img"') == 2
-    assert 'aria-label="pCPU 0: web 30%, left 65%, cap 95%"' in text
-    assert 'pCPU 3: web 30%, others 10%, left 55%, cap 95%' in text
+    assert text.count('class="real-time-pcpu"') == 2
+    assert '<strong>pCPU 0</strong>' in text
+    assert '<p>web 30%, left 65%, cap 95%</p>' in text
+    assert '<p>web 30%, others 10%, left 55%, cap 95%</p>' in text
 
 
 def test_the_tokens_of_the_session_are_used_and_no_other(admin, full):
@@ -72,6 +73,7 @@ def test_a_refusal_is_its_sentence_in_the_page(admin, full, status, sentence):
     ('<html>It works</html>', 'text/html'), ('{}', 'application/json'),
     ('[1]', 'application/json'), ('{"hosts": [7], "next": null, "unreachable_cells": []}',
                                   'application/json')])
+@pytest.mark.logged
 def test_what_is_not_nova_rt_is_called_so(admin, full, body, kind):
     full.says('GET', '/rt/hosts', body, kind=kind)
     page = admin.get(INDEX)
@@ -85,7 +87,15 @@ def test_an_api_that_is_away_is_a_sentence(log_in, full):
     for path in (INDEX, f'{INDEX}hosts/compute-1/'):
         page = admin.get(path)
         assert page.status_code == 200
-        assert 'The API of nova-rt does not answer now' in page.content.decode()
+        assert 'The API of nova-rt does not answer at the address' in page.content.decode()
+
+
+@pytest.mark.parametrize('status', [401, 404, 503])
+def test_an_address_where_there_is_nothing_is_a_sentence(admin, full, status):
+    full.says('GET', '/rt', '<html>No</html>', status, 'text/html')
+    page = admin.get(INDEX)
+    assert page.status_code == 200
+    assert 'at the address in the service catalogue: try again later' in page.content.decode()
 
 
 def test_an_error_page_of_a_proxy_is_not_shown(admin, full):
@@ -146,4 +156,4 @@ def test_an_api_that_hangs_is_waited_for_once(log_in, full, monkeypatch):
             while silent.accept():
                 taken += 1
     assert taken == 1
-    assert text.count('The API of nova-rt does not answer now') == 4
+    assert text.count('The API of nova-rt does not answer at the address') == 4

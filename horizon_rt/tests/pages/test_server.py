@@ -103,7 +103,7 @@ def test_a_server_that_waits_tells_its_place(tab, cloud):
 
 
 def test_an_api_that_is_away_or_refuses_is_a_sentence(tab, cloud):
-    assert 'The API of nova-rt does not answer now' in tab('member', rt='http://127.0.0.1:9/rt')
+    assert 'The API of nova-rt does not answer at the address' in tab('member', rt='http://127.0.0.1:9/rt')
     cloud.refuses('GET', f'/rt/servers/{UUID}', 404, 'There is no server.')
     assert 'There is no server.' in tab('member')
 

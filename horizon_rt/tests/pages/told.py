@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cloud of two hosts tells."""
+"""What a cloud with one host tells."""
 
 from nova_rt import bandwidth
 
@@ -20,7 +20,7 @@ SPECS = {'hw:cpu.rt_runtime_us': '30000', 'hw:cpu.rt_period_us': '100000'}
 
 
 def everything(cloud):
-    """Make it a cloud of two hosts with a server."""
+    """Make it a cloud of a host with a server."""
     nothing(cloud)
     cloud.says('GET', '/rt/hosts', {'hosts': [HOST], 'next': None, 'unreachable_cells': []})
     cloud.says('GET', '/rt/projects', {'projects': [
