@@ -31,7 +31,7 @@ class Reservation(forms.SelfHandlingForm):
     criticality = django_forms.ChoiceField(
         label='Criticality', required=False,
         choices=[('', 'not said'), *((name, name) for name in criticality.Criticality.__members__)],
-        help_text="How bad it is if a server misses its deadlines; C is the highest.")
+        help_text='How bad it is if a server misses its deadlines; C is the highest.')
     policy = django_forms.ChoiceField(
         label="Policy of a container's init", required=False,
         choices=[('', 'its own'), *((name, name) for name in reservation.POLICIES)])

@@ -50,8 +50,8 @@ class Horizon(WsgiService):
         settings = local / 'local_settings.py'
         settings.touch(mode=0o600)
         settings.write_text(SETTINGS.format(
-            password=self.site.password, local=str(local), enabled=str(ENABLED), static=str(self._static),
-            identity=self.site.url('keystone', '/v3')))
+            password=self.site.password, local=str(local), enabled=str(ENABLED),
+            static=str(self._static), identity=self.site.url('keystone', '/v3')))
         for step in (('collectstatic', '--no-input'), ('compress', '--force')):
             self.site.processes.run(f'horizon-{step[0]}', (
                 str(ENVIRONMENT / 'bin' / 'python'), '-m', 'django', *step, '--verbosity', '0'),
