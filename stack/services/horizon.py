@@ -14,8 +14,9 @@ ENVIRONMENT = Path(sys.prefix).with_name('horizon')
 ENABLED = ROOT / 'horizon_rt' / 'enabled'
 # An operator copies the file of our panel; others use this environment as well.
 SETTINGS = """\
-from openstack_dashboard.local import enabled
-enabled.__path__.append({enabled!r})
+# With this name, Horizon's settings do not import it from here in place of their own.
+from openstack_dashboard.local import enabled as _local
+_local.__path__.append({enabled!r})
 ALLOWED_HOSTS = ['127.0.0.1']
 SECRET_KEY = {password!r}
 LOCAL_PATH = {local!r}
