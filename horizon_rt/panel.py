@@ -5,13 +5,13 @@ import horizon
 
 
 class RealTime(horizon.Panel):
-    """Shown where the catalogue has nova-rt's API, to those who may list hosts.
+    """Shown to administrators where the catalogue has nova-rt's API, as Horizon's own flavors are.
 
-    Horizon knows the second only with the policies of :mod:`horizon_rt.policies`. The API
-    decides in any case.
+    Horizon allows whatever a policy says that it does not know, so a rule of nova-rt's own would
+    keep nobody out. What is shown and changed is the APIs' to decide in any case.
     """
 
     name = 'Real-time'
     slug = 'real_time'
     permissions = ('openstack.services.rt',)
-    policy_rules = (('rt', 'rt:hosts:list'),)
+    policy_rules = (('compute', 'context_is_admin'),)
