@@ -32,7 +32,7 @@ def test_the_index_lists_hosts_projects_and_flavors(admin, full):
         assert expected in text
 
 
-@pytest.mark.parametrize('page', ('', 'hosts/compute-1/', 'flavors/f1/'))
+@pytest.mark.parametrize('page', ['', 'hosts/compute-1/', 'flavors/f1/'])
 def test_who_is_no_administrator_sees_no_page_of_it(log_in, full, page):
     assert log_in('member').get(INDEX + page).status_code == 403
     assert not [path for _, path, *_ in full.asked if path.startswith(('/rt', '/compute'))]
