@@ -30,6 +30,7 @@ SERVERS_LIST = 'rt:servers:list'
 SERVERS_SHOW = 'rt:servers:show'
 SERVERS_ALL = 'rt:servers:all_projects'
 SERVERS_HOST = 'rt:servers:host'
+SERVERS_USAGE = 'rt:servers:usage'
 SERVERS_SET = 'rt:servers:set'
 SERVERS_SET_BEYOND = 'rt:servers:set_beyond_flavor'
 HINT = 'rt:servers:hint'
@@ -79,6 +80,8 @@ _RULES = [
     _rule(SERVERS_SHOW, _PROJECT, 'GET', '/servers/{server}', 'Show a server.'),
     _rule(SERVERS_ALL, _CLOUD, 'GET', '/servers', 'See servers of all projects.'),
     _rule(SERVERS_HOST, _CLOUD, 'GET', '/servers', 'See on which host a server is.'),
+    _rule(SERVERS_USAGE, _PROJECT, 'GET', '/servers/{server}/usage',
+          'Have the host of a server asked what the kernel has given to it.'),
     _rule(SERVERS_SET, 'role:admin', 'PATCH', '/servers/{server}/reservation',
           "Change a server's reservation, to at most its flavor's bandwidth on each vCPU; "
           'for users, allow "role:member and project_id:%(project_id)s", too.'),

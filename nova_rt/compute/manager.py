@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
+import dataclasses
 from typing import Any
 
 from nova import context as nova_context
@@ -316,6 +317,16 @@ class RTComputeManager(manager.ComputeManager):
         :raises InternalError: with a sentence, if it holds both pCPUs for now
         """
         self.rt.move_vcpu(context, instance.uuid, source, target)
+
+    def reservation_usage(self, context: nova_context.RequestContext,
+                          instance: objects.Instance) -> list[dict[str, int | None]]:
+        """Return what the kernel has given to a server on each pCPU; called by RPC.
+
+        :returns: of each pCPU its number and the fields of :class:`nova_rt.usage.Usage`;
+            empty unless it runs with a reservation
+        """
+        return [{'pcpu': pcpu, **dataclasses.asdict(got)}
+                for pcpu, got in sorted(self.driver.usage(instance).items())]
 
     # Servers that are stopped for others
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks the compute node of a server to change it, and tells a refusal in a sentence."""
+"""Asks the compute node of a server to change or show it, and tells a refusal in a sentence."""
 
 from __future__ import annotations
 
@@ -26,25 +26,27 @@ class UnansweredError(RefusedError):
 
 
 def call(context: nova_context.RequestContext, instance: objects.Instance, method: str,
-         unanswered: str, undone: str, **arguments: object) -> None:
+         unanswered: str, undone: str | None = None, **arguments: object) -> object:
     """Let a method of the server's compute manager change it, and wait for the end.
 
     :param context: of an administrator, in the server's cell
     :param unanswered: the end of the sentence that says that no answer came
-    :param undone: when the host undoes what it has begun
+    :param undone: when the host undoes what it has begun; None if the method changes nothing
+    :returns: what the method returns
     :raises UnansweredError: if no answer came, or it was none of the method's own
     :raises RefusedError: if the server stays as it was
     """
     if not instance.host:
         raise RefusedError('The server is on no host: unshelve it first.')
     with _refusals_explained(instance.host, unanswered, undone):
-        rpcapi.ComputeAPI().router.client(context).prepare(
+        answer: object = rpcapi.ComputeAPI().router.client(context).prepare(
             server=instance.host, version=_VERSION).call(
                 context, method, instance=instance, **arguments)
+        return answer
 
 
 @contextlib.contextmanager
-def _refusals_explained(host: str, unanswered: str, undone: str) -> Iterator[None]:
+def _refusals_explained(host: str, unanswered: str, undone: str | None) -> Iterator[None]:
     """Say in a sentence what the host answered, or that it did not.
 
     :raises RefusedError: in place of what was raised
@@ -61,7 +63,7 @@ def _refusals_explained(host: str, unanswered: str, undone: str) -> Iterator[Non
         raise UnansweredError(
             f'nova-rt-compute on {host} does not answer: {unanswered}.') from None
     except oslo_messaging.RemoteError as exc:
+        rest = '' if undone is None else f' What it has begun it undoes {undone}.'
         raise UnansweredError(
             f'nova-rt-compute on {host} could not do it ({exc.exc_type}): see '
-            'its log, and upgrade it if it is older than this. What it has '
-            f'begun it undoes {undone}.') from None
+            f'its log, and upgrade it if it is older than this.{rest}') from None

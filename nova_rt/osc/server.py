@@ -14,6 +14,7 @@ from nova_rt.sdk.answers import Json
 
 _COLUMNS = ('id', 'name', 'project_id', 'status', 'kind', 'runtime_us', 'period_us',
             'vcpus', 'bandwidth', 'criticality', 'owed_us', 'pcpus', 'host')
+_USAGE = ('pcpu', 'enforced', 'used_us', 'waited_us', 'throttled', 'overruns')
 
 
 class List(command.Lister):
@@ -51,6 +52,29 @@ class Show(command.ShowOne):
         clients = self.app.client_manager
         uuid = identifiers.of_server(clients, parsed_args.server)
         return _COLUMNS, _row(client.of(clients).get(f'/servers/{uuid}'))
+
+
+class Usage(command.Lister):
+    """Show what the kernel has given to a server on each pCPU since it started.
+
+    What the kernel does not count is empty; of a server that does not run, nothing is shown.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the server."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('server', metavar='SERVER', help='the name or id of a server')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace,
+                    ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        """Return a row for each pCPU."""
+        clients = self.app.client_manager
+        uuid = identifiers.of_server(clients, parsed_args.server)
+        answer = client.of(clients).get(f'/servers/{uuid}/usage')
+        return _USAGE, [
+            (each['pcpu'], columns.Share(each['enforced']),
+             *(each[name] for name in _USAGE[2:])) for each in answer['pcpus']]
 
 
 class Set(command.ShowOne):

@@ -94,6 +94,17 @@ _SERVER: Mapping[str, Schema] = {
 SERVER = _object(_SERVER, ('host', *_SINCE_1_4, 'owed_us'))
 SERVERS = _object({'servers': _list(SERVER), **_END})
 
+# Null is what the kernel does not count.
+_COUNTED = _or_null(_COUNT)
+USAGE = _object({'pcpus': _list(_object({
+    'pcpu': _COUNT,
+    'enforced': {**_SHARE, 'description': 'what the kernel holds for it'},
+    'used_us': {**_COUNTED, 'description': 'CPU time since it started'},
+    'waited_us': {**_COUNTED,
+                  'description': 'how long it was ready, and denied the CPU'},
+    'throttled': {**_COUNTED, 'description': 'how often its budget ended before the period'},
+    'overruns': {**_COUNTED, 'description': 'how often it had used more than its budget'}}))})
+
 # Either may be left out, or both, to finish what was interrupted.
 TIMES = _object({name: {**_TIME_US, 'minimum': 1, 'maximum': bandwidth.MAX_PERIOD_US}
                  for name in ('runtime_us', 'period_us')}, ('runtime_us', 'period_us'))

@@ -24,7 +24,7 @@ from nova_rt.sdk import answers
 from nova_rt.sdk import resources
 from nova_rt.sdk.answers import Json
 
-MICROVERSION = '1.8'
+MICROVERSION = '1.9'
 """Which version of the API is asked for, unless the cloud's configuration names one."""
 
 
@@ -63,6 +63,14 @@ class Proxy(proxy.Proxy):
     def get_server(self, server: str) -> resources.Server:
         """Return a server, by its uuid."""
         return resources.Server.existing(**self._ask('GET', f'/servers/{_quoted(server)}'))
+
+    def usage(self, server: str) -> Iterator[resources.Usage]:
+        """Yield what the kernel has given to a server, pCPU by pCPU; nothing unless it runs.
+
+        :param server: its uuid
+        """
+        for entry in self._ask('GET', f'/servers/{_quoted(server)}/usage')['pcpus']:
+            yield resources.Usage.existing(**entry)
 
     def set_reservation(self, server: str, runtime_us: int | None = None,
                         period_us: int | None = None) -> resources.Server:

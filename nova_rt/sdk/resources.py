@@ -54,6 +54,26 @@ class Server(resource.Resource):
     owed_us = resource.Body('owed_us', type=int)
 
 
+class Usage(resource.Resource):
+    """What the kernel has given to a server on a pCPU since it started.
+
+    What the kernel does not count is None.
+
+    :ivar enforced: the bandwidth that the kernel holds for it, in fixed point
+    :ivar used_us: CPU time
+    :ivar waited_us: for how long it was ready, and waited for its budget or its turn
+    :ivar throttled: how often its budget was used up before a period ended
+    :ivar overruns: how often it had used more than its budget when it was stopped
+    """
+
+    pcpu = resource.Body('pcpu', type=int, alternate_id=True)
+    enforced = resource.Body('enforced', type=int)
+    used_us = resource.Body('used_us', type=int)
+    waited_us = resource.Body('waited_us', type=int)
+    throttled = resource.Body('throttled', type=int)
+    overruns = resource.Body('overruns', type=int)
+
+
 class Waiting(resource.Resource):
     """A new server that waits for room.
 

@@ -29,6 +29,7 @@ from nova_rt import errors as nova_rt_errors
 from nova_rt import kinds
 from nova_rt import ledger
 from nova_rt import shares
+from nova_rt import usage
 from nova_rt.instance import holdings
 from nova_rt.testing import fake_kernel
 from nova_rt.virt import container_host
@@ -207,6 +208,14 @@ class FakeContainerDriver(fake.FakeDriver):
             except (nova_rt_errors.NovaRTError, ProcessLookupError) as exc:
                 raise exception.MigrationError(reason=str(exc).removesuffix('.')) from None
             self._copies[container.pid] = holding
+
+    def usage(self, instance: objects.Instance) -> Mapping[int, usage.Usage]:
+        """Return what the kernel has given to a server, by pCPU; nothing unless it runs."""
+        container = self.running().get(instance.uuid)
+        if container is None or container.copy is None:
+            return {}
+        return self.reservations.usages(
+            {instance.uuid: (container.pid, container.copy)}).get(instance.uuid, {})
 
     def running(self) -> Mapping[str, containers.Container]:
         """Return the running containers, by server, as libvirt would."""

@@ -22,4 +22,7 @@ def write(proc: pathlib.Path, **values: int) -> pathlib.Path:
     kernel.mkdir(parents=True, exist_ok=True)
     for name, value in (_AFTER_BOOT | values).items():
         (kernel / name).write_text(f'{value}\n')
+    # Nothing is mounted that would count what groups use.
+    (proc / 'self').mkdir(exist_ok=True)
+    (proc / 'self/mounts').write_text('')
     return proc

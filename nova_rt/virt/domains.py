@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import threading
 
 from nova import exception
@@ -14,6 +15,7 @@ from nova.virt.libvirt import host as libvirt_host
 from oslo_log import log as logging
 
 from nova_rt import ledger
+from nova_rt import usage
 from nova_rt.virt import domain_xml
 from nova_rt.virt import host
 from nova_rt.virt.cgroup import errors
@@ -197,6 +199,20 @@ class DomainReservations:
                 _set_metadata(guest, holding, runs)
             except (*_NOT_APPLIED, driver.libvirt.libvirtError) as exc:
                 raise exception.MigrationError(reason=str(exc).removesuffix('.')) from None
+
+    def usage(self, instance: objects.Instance) -> Mapping[int, usage.Usage]:
+        """Return what the kernel has given to a server, by pCPU; nothing unless it runs.
+
+        :raises libvirtError: if libvirt does not answer
+        """
+        guest = self._guest_of(instance)
+        if guest is None or guest.id <= 0:
+            return {}
+        holding = holding_in(guest)
+        if holding is None:
+            return {}
+        return self._reservations.usages(
+            {instance.uuid: (guest.id, holding)}).get(instance.uuid, {})
 
     def group_of(self, instance: objects.Instance) -> str | None:
         """Return the control group of a container, None unless it runs."""

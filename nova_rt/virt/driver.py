@@ -20,6 +20,7 @@ from oslo_config import cfg
 
 from nova_rt import ledger
 from nova_rt import reservation
+from nova_rt import usage
 from nova_rt.instance import holdings
 from nova_rt.virt import containers
 from nova_rt.virt import domain_xml
@@ -107,6 +108,13 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             server had
         """
         self._domains.move(instance, holding)
+
+    def usage(self, instance: objects.Instance) -> Mapping[int, usage.Usage]:
+        """Return what the kernel has given to a server, by pCPU; nothing unless it runs.
+
+        :raises libvirtError: if libvirt does not answer
+        """
+        return self._domains.usage(instance)
 
     def _get_guest_xml(self, context: nova_context.RequestContext,
                        instance: objects.Instance, *args: Any, **kwargs: Any) -> str:

@@ -275,8 +275,8 @@ class MachineHost(host.Host):
     def _usage(self, number: int, holding: ledger.Holding) -> Mapping[int, usage.Usage]:
         with contextlib.suppress(KeyError, ProcessLookupError):
             return deadline_usage.of_threads(self._scheduler, self._counted[number], holding)
-        self._counted[number] = self._threads_of(number)
-        return deadline_usage.of_threads(self._scheduler, self._counted[number], holding)
+        found = self._counted[number] = self._threads_of(number)
+        return deadline_usage.of_threads(self._scheduler, found, holding)
 
     def _held(self, number: int) -> list[int]:
         held = [0] * len(self.empty.capacity)

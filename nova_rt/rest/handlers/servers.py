@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 import contextlib
+import dataclasses
 
 from nova import exception
 
 from nova_rt import policies
 from nova_rt.instance import compute_call
+from nova_rt.instance import usage_request
 from nova_rt.rest import errors
 from nova_rt.rest import microversions
 from nova_rt.rest.endpoints import Call
@@ -33,6 +35,18 @@ def list_servers(call: Call) -> Json:
 def show_server(call: Call) -> Json:
     """Return a server, whether or not it holds a reservation."""
     return _server(call, named(call))
+
+
+def show_usage(call: Call) -> Json:
+    """Return what the kernel has given to a server, by pCPU; nothing unless it runs.
+
+    :raises ConflictError: if it is on no host
+    :raises UnavailableError: if its host does not answer
+    """
+    server = named(call)
+    with changed_by_nova(server.uuid):
+        got = usage_request.ask(call.admin, server.uuid)
+    return {'pcpus': [{'pcpu': pcpu, **dataclasses.asdict(got[pcpu])} for pcpu in sorted(got)]}
 
 
 def list_projects(call: Call) -> Json:

@@ -52,6 +52,8 @@ def test_an_operator_sees_who_holds_what_and_a_user_her_own(rt, told, user, flav
     by_name = told('server', 'show', server.name)
     assert (by_name['id'], by_name['runtime_us'], by_name['host']) == (
         server.id, 40_000, host['host'])
+    (usage,) = told('server', 'usage', server.name, user='demo', version='1.9')
+    assert (usage['pcpu'], usage['enforced']) == (by_name['pcpus'][0], 0.2)
     (own,) = told('server', 'list', user='demo')
     assert (own['id'], own['host']) == (server.id, None)
     (project,) = told('project', 'list')

@@ -22,6 +22,7 @@ ALLOWED = {
     policies.DEFRAG_PLAN: CLOUD, policies.DEFRAG_RUN: {'admin'},
     policies.DEFRAG_PLAN_BETWEEN: {'admin'}, policies.DEFRAG_MIGRATE: {'admin'},
     policies.SERVERS_LIST: PROJECT, policies.SERVERS_SHOW: PROJECT,
+    policies.SERVERS_USAGE: PROJECT,
     policies.SERVERS_ALL: CLOUD, policies.SERVERS_HOST: CLOUD,
     policies.SERVERS_SET: {'admin'}, policies.SERVERS_SET_BEYOND: {'admin'},
     policies.HINT: set(CALLERS), policies.HINT_BEYOND: set(CALLERS),

@@ -100,6 +100,9 @@ class TestCommands(CommandsCase):
         self.assertEqual((40000, 0.4, 'host1'), (
             server['runtime_us'], server['bandwidth'], server['host']))
         self.assertEqual(2, len(server['pcpus']))
+        usage = self.told('server', 'usage', self.db['id'])
+        self.assertEqual(server['pcpus'], [row['pcpu'] for row in usage])
+        self.assertEqual([0.4, 0.4], [row['enforced'] for row in usage])
         projects = self.told('project', 'list')
         self.assertEqual([1.4, 0.5], [project['share'] for project in projects])
 
@@ -209,7 +212,7 @@ class TestCommands(CommandsCase):
         self.assert_refused(
             'There is no server 12345678-1234-4234-8234-123456789012',
             'why', '12345678-1234-4234-8234-123456789012')
-        self.assert_refused('There is no such version: ask for 1.0 to 1.8',
+        self.assert_refused('There is no such version: ask for 1.0 to 1.9',
                             'host', 'list', version='1.99')
         self.assert_refused('--os-rt-api-version 0.9 is not known here',
                             'host', 'list', version='0.9')

@@ -60,6 +60,19 @@ def test_who_does_not_answer_is_named(client, answer, words):
         call()
 
 
+def test_who_shows_nothing_has_nothing_to_undo(client):
+    client.prepare.return_value.call.side_effect = oslo_messaging.RemoteError('KeyError')
+    with pytest.raises(compute_call.UnansweredError, match=r'if it is older than this\.$'):
+        compute_call.call(mock.sentinel.cell, objects.Instance(host='compute-7'),
+                          'reservation_usage', 'look again')
+
+
+def test_what_the_host_answers_is_returned(client):
+    client.prepare.return_value.call.return_value = [{'pcpu': 1}]
+    assert compute_call.call(mock.sentinel.cell, objects.Instance(host='compute-7'),
+                             'reservation_usage', 'look again') == [{'pcpu': 1}]
+
+
 def test_a_server_without_a_host_asks_nobody(client):
     with pytest.raises(compute_call.RefusedError, match='on no host'):
         call(host=None)

@@ -12,6 +12,7 @@ import pytest
 
 from nova_rt import ledger
 from nova_rt import reservation
+from nova_rt import usage
 from nova_rt.virt import container_host
 from nova_rt.virt import domain_xml
 from nova_rt.virt import domains
@@ -57,6 +58,26 @@ def test_the_running_containers_that_hold_something_are_reconciled(
     ours.reconcile()
     kernel.reconcile.assert_called_once_with([(7, HOLDING), (9, HOLDING)])
     assert kernel.permit.mock_calls == [mock.call(7, 99), mock.call(9, 99)]
+
+
+def test_what_a_server_got_is_read_by_what_its_domain_says(ours, connection, kernel):
+    connection.get_guest.return_value = guest(7)
+    kernel.usages.return_value = {'a-uuid': {0: usage.Usage(1)}}
+    server = types.SimpleNamespace(uuid='a-uuid')
+    assert ours.usage(server) == {0: usage.Usage(1)}
+    kernel.usages.assert_called_once_with({'a-uuid': (7, HOLDING)})
+    # It has just ended.
+    kernel.usages.return_value = {}
+    assert ours.usage(server) == {}
+
+
+@pytest.mark.parametrize('found', [guest(-1), guest(7, None)])
+def test_what_does_not_run_or_holds_nothing_got_nothing(ours, connection, kernel, found):
+    connection.get_guest.return_value = found
+    assert ours.usage(types.SimpleNamespace(uuid='a-uuid')) == {}
+    connection.get_guest.side_effect = exception.InstanceNotFound(instance_id='a-uuid')
+    assert ours.usage(types.SimpleNamespace(uuid='a-uuid')) == {}
+    kernel.usages.assert_not_called()
 
 
 def test_a_container_that_cannot_use_its_reservation_keeps_no_other_from_it(
