@@ -39,7 +39,7 @@ class VCPUs:
 
 
 class Reservation(tabs.Tab):
-    """A server's reservation, and why it has no room if it has none.
+    """A server's reservation and what it gets, or why it has no room.
 
     By HORIZON_CONFIG['extra_tabs'], which Horizon reads for each group of tabs.
     """
@@ -61,11 +61,17 @@ class Reservation(tabs.Tab):
         stuck = found if found is not None and _lacks_room(found) else None
         return {
             'server': server, 'vcpus': found and _vcpus(found), 'fault': _fault(instance),
+            'usage': _holds(found) and _allowed(client.ask(
+                request, lambda rt: list(rt.usage(instance.id)))),
             'waiting': stuck and _allowed(client.ask(
                 request, functools.partial(_turn, server=stuck))),
             'why': stuck and _allowed(client.ask(
                 request, lambda rt: _reasons(rt.why(instance.id)))),
         }
+
+
+def _holds(server: resources.Server | None) -> bool:
+    return server is not None and bool(server.pcpus)
 
 
 def _lacks_room(server: resources.Server) -> bool:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tab of a server, rendered by Horizon."""
 
+import re
 import types
 
 import pytest
@@ -42,6 +43,9 @@ def tab(log_in):
 
 def says(cloud, **more):
     cloud.says('GET', f'/rt/servers/{UUID}', {**SERVER, **more})
+    cloud.says('GET', f'/rt/servers/{UUID}/usage', {'pcpus': [
+        {'pcpu': 3, 'enforced': told.HELD, 'used_us': 1_234, 'waited_us': 56, 'throttled': None,
+         'overruns': None}]})
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +60,33 @@ def test_a_user_sees_what_her_server_has(tab, cloud):
         assert expected in text
     assert '<dt>Host</dt>' not in text
     # Nothing else is asked for a server that runs.
-    assert [path for _, path, *_ in cloud.asked if path != '/rt'] == [f'/rt/servers/{UUID}']
+    assert [path for _, path, *_ in cloud.asked if path != '/rt'] == [
+        f'/rt/servers/{UUID}', f'/rt/servers/{UUID}/usage']
+
+
+def test_a_user_sees_what_the_kernel_has_given(tab, cloud):
+    says(cloud)
+    text = tab('member')
+    assert ('<th scope="row">3</th><td>30%</td><td>1234</td><td>56</td><td>–</td><td>–</td>'
+            in text)
+
+
+def test_a_host_that_does_not_tell_keeps_nothing_else_from_being_shown(tab, cloud):
+    says(cloud)
+    cloud.refuses('GET', f'/rt/servers/{UUID}/usage', 503, 'compute-1 does not answer.')
+    text = tab('member')
+    assert 'compute-1 does not answer.' in text
+    assert '30000 µs' in text
+
+
+def test_what_a_shrunk_server_is_owed_is_told(tab, cloud):
+    assert 'has' not in _runtime(tab, cloud, None)
+    assert 'it has 60000 µs again when there is room' in _runtime(tab, cloud, 60_000)
+
+
+def _runtime(tab, cloud, owed_us):
+    says(cloud, owed_us=owed_us)
+    return re.search('<dt>Runtime</dt><dd>(.*?)</dd>', tab('member')).group(1)
 
 
 def test_those_who_may_see_it_see_the_host(tab, cloud):
