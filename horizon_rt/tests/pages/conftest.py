@@ -9,6 +9,7 @@ from unittest import mock
 import pytest
 
 from horizon_rt.tests.pages import cloud as fake
+from horizon_rt.tests.pages import told
 
 os.environ['DJANGO_SETTINGS_MODULE'] = 'horizon_rt.tests.pages.settings'
 
@@ -48,6 +49,19 @@ def cloud():
     """What answers for Keystone, Nova and nova-rt."""
     with fake.Cloud() as answering:
         yield answering
+
+
+@pytest.fixture
+def full(cloud):
+    """A cloud that has a host."""
+    told.everything(cloud)
+    return cloud
+
+
+@pytest.fixture
+def admin(log_in):
+    """A browser without a screen, in which an administrator is logged in."""
+    return log_in('admin')
 
 
 @pytest.fixture

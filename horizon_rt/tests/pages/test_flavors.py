@@ -10,17 +10,6 @@ FORM = f'/admin/real_time/flavors/{told.FLAVOR}/'
 SPECS = f'/compute/flavors/{told.FLAVOR}/os-extra_specs'
 
 
-@pytest.fixture
-def admin(log_in):
-    return log_in('admin')
-
-
-@pytest.fixture
-def full(cloud):
-    told.everything(cloud)
-    return cloud
-
-
 def enter(shown=told.SPECS, **entered):
     """Return all fields; those that are not given are empty.
 

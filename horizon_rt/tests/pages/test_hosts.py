@@ -11,18 +11,6 @@ from horizon_rt.tests.pages import told
 INDEX = '/admin/real_time/'
 
 
-@pytest.fixture
-def admin(log_in):
-    return log_in('admin')
-
-
-@pytest.fixture
-def full(cloud):
-    """A cloud that has a host."""
-    told.everything(cloud)
-    return cloud
-
-
 def test_the_index_lists_hosts_projects_and_flavors(admin, full):
     page = admin.get(INDEX)
     assert page.status_code == 200
