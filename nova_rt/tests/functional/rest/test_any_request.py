@@ -11,6 +11,10 @@ from hypothesis import strategies as st
 import schemathesis
 from schemathesis import GenerationMode
 
+# Loaded before Nova's threads run: beside them, Python 3.11's parser fails now and then
+# (SystemError: AST constructor recursion depth mismatch).
+from schemathesis.specs.openapi import schemas  # noqa: F401
+
 from nova_rt.rest import microversions
 from nova_rt.rest import openapi
 from nova_rt.testing import full
