@@ -25,8 +25,8 @@ def flavor(operator, flavors):
 @pytest.fixture
 def too_many(operator):
     """One server more than the host's share is enough for, but not its vCPUs."""
-    (provider,) = (each for each in operator.placement.resource_providers()
-                   if not each.parent_provider_uuid)
+    (host,) = operator.compute.hypervisors()
+    (provider,) = operator.placement.resource_providers(name=host.name)
     inventory = operator.placement.get(
         f'/resource_providers/{provider.id}/inventories').json()['inventories']
     share = inventory[shares.RESOURCE_CLASS]
