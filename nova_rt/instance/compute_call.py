@@ -13,6 +13,7 @@ from nova.compute import rpcapi
 import oslo_messaging
 
 from nova_rt import errors
+from nova_rt.instance import holdings
 
 _VERSION = '6.0'
 
@@ -23,6 +24,23 @@ class RefusedError(errors.NovaRTError):
 
 class UnansweredError(RefusedError):
     """The server's host did not answer, or failed at it."""
+
+
+@contextlib.contextmanager
+def located(context: nova_context.RequestContext, server: str,
+            ) -> Iterator[tuple[nova_context.RequestContext, objects.Instance]]:
+    """Give the context of a server's cell, and the server as it is there.
+
+    :param context: of an administrator
+    :param server: its uuid
+    :raises RefusedError: if it is in no cell
+    :raises InstanceMappingNotFound, InstanceNotFound: if Nova does not know it
+    """
+    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
+    if mapping.cell_mapping is None:
+        raise RefusedError('The server is on no host yet.')
+    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
+        yield cell, holdings.fetch(cell, server)
 
 
 def call(context: nova_context.RequestContext, instance: objects.Instance, method: str,

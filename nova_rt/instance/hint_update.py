@@ -112,12 +112,8 @@ def _server(context: nova_context.RequestContext, server: str) -> Iterator[tuple
 
     :raises RefusedError: if it is in no cell
     """
-    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
-    spec = objects.RequestSpec.get_by_instance_uuid(context, server)
-    if mapping.cell_mapping is None:
-        raise compute_call.RefusedError('The server is on no host yet.')
-    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
-        yield cell, spec, holdings.fetch(cell, server)
+    with compute_call.located(context, server) as (cell, instance):
+        yield cell, objects.RequestSpec.get_by_instance_uuid(context, server), instance
 
 
 def _call(cell: nova_context.RequestContext, instance: objects.Instance,

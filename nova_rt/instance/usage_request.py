@@ -9,11 +9,9 @@ import dataclasses
 from typing import cast
 
 from nova import context as nova_context
-from nova import objects
 
 from nova_rt import usage
 from nova_rt.instance import compute_call
-from nova_rt.instance import holdings
 
 _COUNTS = [field.name for field in dataclasses.fields(usage.Usage)][1:]
 
@@ -27,13 +25,9 @@ def ask(context: nova_context.RequestContext, server: str) -> Mapping[int, usage
     :raises RefusedError: if it is on no host
     :raises InstanceMappingNotFound, InstanceNotFound: if Nova does not know it
     """
-    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
-    if mapping.cell_mapping is None:
-        raise compute_call.RefusedError('The server is on no host yet.')
-    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
+    with compute_call.located(context, server) as (cell, instance):
         answer = compute_call.call(
-            cell, holdings.fetch(cell, server), 'reservation_usage',
-            'see whether it runs, and ask again')
+            cell, instance, 'reservation_usage', 'see whether it runs, and ask again')
     # Another release of the host may count less, or more.
     return {each['pcpu']: usage.Usage(each['enforced'], *map(each.get, _COUNTS))
             for each in cast('Sequence[Mapping[str, int]]', answer)}

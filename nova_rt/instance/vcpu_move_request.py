@@ -7,10 +7,8 @@ The server's compute node makes the move, all or nothing.
 from __future__ import annotations
 
 from nova import context as nova_context
-from nova import objects
 
 from nova_rt.instance import compute_call
-from nova_rt.instance import holdings
 
 
 def move(context: nova_context.RequestContext, server: str, host: str, source: int,
@@ -25,11 +23,7 @@ def move(context: nova_context.RequestContext, server: str, host: str, source: i
     :raises RefusedError: if it stays as it was
     :raises InstanceMappingNotFound, InstanceNotFound: if Nova does not know it
     """
-    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
-    if mapping.cell_mapping is None:
-        raise compute_call.RefusedError('The server is on no host yet.')
-    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
-        instance = holdings.fetch(cell, server)
+    with compute_call.located(context, server) as (cell, instance):
         if instance.host != host:
             raise compute_call.RefusedError(f'The server is no longer on {host}.')
         compute_call.call(

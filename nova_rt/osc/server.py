@@ -42,9 +42,7 @@ class Show(command.ShowOne):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the server."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument('server', metavar='SERVER', help='the name or id of a server')
-        return parser
+        return _add_server(super().get_parser(prog_name))
 
     def take_action(self, parsed_args: argparse.Namespace,
                     ) -> tuple[tuple[str, ...], tuple[object, ...]]:
@@ -62,9 +60,7 @@ class Usage(command.Lister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the server."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument('server', metavar='SERVER', help='the name or id of a server')
-        return parser
+        return _add_server(super().get_parser(prog_name))
 
     def take_action(self, parsed_args: argparse.Namespace,
                     ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
@@ -86,8 +82,7 @@ class Set(command.ShowOne):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the server and what it is to have."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument('server', metavar='SERVER', help='the name or id of a server')
+        parser = _add_server(super().get_parser(prog_name))
         parser.add_argument('--runtime-us', metavar='MICROSECONDS', type=int,
                             help='how long each vCPU may run every period')
         parser.add_argument('--period-us', metavar='MICROSECONDS', type=int,
@@ -104,6 +99,11 @@ class Set(command.ShowOne):
             f'/servers/{uuid}/reservation',
             {name: value for name, value in times.items() if value is not None},
             since='1.1'))
+
+
+def _add_server(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    parser.add_argument('server', metavar='SERVER', help='the name or id of a server')
+    return parser
 
 
 def _row(server: Json) -> tuple[object, ...]:

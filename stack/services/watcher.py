@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watcher: its API, what plans, and what carries plans out."""
 
-from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -91,10 +90,6 @@ class WatcherProcess(Service):
     def command(self) -> Sequence[str]:
         """Return the script's command line."""
         return (self.site.script(self.name), *arguments(self.site))
-
-    def environment(self) -> Mapping[str, str]:
-        """Return nothing: its configuration is on the command line."""
-        return {}
 
     def ready(self) -> bool:
         """Whether it receives what the API sends."""
