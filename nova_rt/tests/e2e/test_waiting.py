@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from nova_rt.tests.e2e import driver
+from nova_rt.tests.e2e import nova_options
 
 CONDUCTOR = 'nova-conductor'
 
@@ -14,14 +15,8 @@ CONDUCTOR = 'nova-conductor'
 @pytest.fixture
 def patient(stack):
     """Have new servers wait for room."""
-    conf = stack.site.rundir.etc / 'nova' / 'nova.conf'
-    text = conf.read_text()
-    conf.write_text(text.replace('[rt]\n', '[rt]\nwait_for_room = 600\n', 1))
-    assert conf.read_text() != text
-    stack.restart(CONDUCTOR)
-    yield
-    conf.write_text(text)
-    stack.restart(CONDUCTOR)
+    with nova_options.of(stack, CONDUCTOR, 'wait_for_room = 600'):
+        yield
 
 
 def test_a_server_waits_for_room_though_the_conductor_is_killed(
