@@ -8,7 +8,7 @@ KEEP ?=
 DEMO_NEEDS = $(if $(filter embedded,$(MODE)),,$(if $(filter 0,$(shell id -u)),stack)) \
     $(if $(filter hcbs%,$(MODE)),guest)
 
-.PHONY: help demo test test-debian test-devstack test-experiments test-fresh test-guest test-horizon test-hosts test-kernel test-kubernetes test-leases test-machines test-mano test-tempest unit tacker watcher functional kolla nova33 db e2e pep8 mypy cover bench experiments dist docs clean
+.PHONY: help demo test test-debian test-devstack test-experiments test-fresh test-guest test-horizon test-hosts test-kernel test-kolla test-kubernetes test-leases test-machines test-mano test-tempest unit tacker watcher functional kolla nova33 db e2e pep8 mypy cover bench experiments dist docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9 -]+:.*##' $(MAKEFILE_LIST) | \
@@ -85,6 +85,9 @@ test-fresh:  ## run the demo on a fresh Debian 13 (FULL=1: and 12) (root)
 
 test-kernel:  ## test our kernel and the stock one in QEMU
 	@kernel/test
+
+test-kolla:  ## build Kolla's images with our additions in a machine of its own (root)
+	@kolla/real/test
 
 test-kubernetes:  ## test the Kubernetes driver with a real control plane (FULL=1: and a node)
 	@PYTHON=$(PYTHON) tools/prepare kubernetes $(if $(FULL),guest)

@@ -47,10 +47,10 @@ def test_zuul_and_github_run_the_same():
 def test_they_run_at_least_what_make_test_does():
     text = (ROOT / 'Makefile').read_text()
     listed = re.search(r'tools/run-tests ((?:.|\\\n)*?)\n\n', text)[1]
-    ours = {f'test-{name}' if f'test-{name}' in makefile_targets() else name
-            for name in listed.replace('\\', ' ').split()}
     called = {name for job in github_targets() for name in job}
-    assert ours <= called
+    # Some have a bigger variant beside them, as kolla has test-kolla.
+    assert not [name for name in listed.replace('\\', ' ').split()
+                if not {name, f'test-{name}'} & called]
 
 
 def test_zuuls_project_names_jobs_that_are_defined():
