@@ -20,9 +20,11 @@ from nova import objects
 from nova import service
 from nova import test
 from nova.compute import resource_tracker
+from nova.db.main import api as db_api
 from nova.scheduler import request_filter
 from nova.tests.functional import integrated_helpers
 from nova.virt import fake
+import sqlalchemy
 
 from nova_rt import bandwidth
 from nova_rt import ledger
@@ -76,7 +78,8 @@ class _ReservationServices(cases.ReservationTestCase):
                 'nova-conductor': conductor_hooks.MANAGER})))
         for driver, of_all_hosts in (
                 (FakeContainerDriver, 'kernels'), (FakeContainerDriver, 'capacities'),
-                (FakeContainerDriver, '_copies'), (FakeMachineDriver, 'hypervisors'),
+                (FakeContainerDriver, 'books'), (FakeContainerDriver, '_copies'),
+                (FakeMachineDriver, 'hypervisors'),
                 (FakeMachineDriver, 'drivers'), (FakeMachineDriver, 'ports')):
             self.useFixture(fixtures.MockPatchObject(driver, of_all_hosts, {}))
         self.useFixture(fixtures.MockPatchObject(FakeMachineDriver, 'unreachable', set()))
@@ -184,6 +187,12 @@ class CloudTestCase(StockCloudTestCase, _ReservationServices):
         cell = self.cell_context()
         return objects.Instance.get_by_uuid(
             cell, server['id'], expected_attrs=['system_metadata', 'flavor'])
+
+    def ask_database(self, query: str, **values: Any) -> Sequence[sqlalchemy.Row[Any]]:
+        """Return the rows that an SQL query finds in the first cell."""
+        engine = db_api.get_engine(context=self.cell_context())
+        with engine.connect() as connection:
+            return connection.execute(sqlalchemy.text(query), values).all()
 
     def fault_of(self, server: Body) -> str:
         """Wait for a fault and return the newest; of a running server the API shows none."""

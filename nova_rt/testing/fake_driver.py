@@ -36,6 +36,7 @@ from nova_rt.virt import container_host
 from nova_rt.virt import containers
 from nova_rt.virt import host as virt_host
 from nova_rt.virt import inventory
+from nova_rt.virt import loans
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import errors
 
@@ -72,6 +73,8 @@ class FakeContainerDriver(fake.FakeDriver):
         has it again after a restart, as a kernel outlives nova-rt-compute
     :cvar capacities: by host, what each pCPU offers, in fixed point;
         :data:`CAP` on each of :data:`PCPUS` if there is no entry
+    :cvar books: by host, where its loans are written down, if not where those of this
+        machine are
     :ivar kernel: this host's
     :ivar reservations: this host's; it offers nothing before :meth:`init_host`
     """
@@ -79,6 +82,7 @@ class FakeContainerDriver(fake.FakeDriver):
     kind: ClassVar[kinds.Kind] = kinds.Kind.CONTAINER
     kernels: ClassVar[dict[str, fake_kernel.FakeKernel]] = {}
     capacities: ClassVar[dict[str, tuple[int, ...]]] = {}
+    books: ClassVar[dict[str, loans.Loans]] = {}
     # By process, as the metadata of a domain.
     _copies: ClassVar[dict[int, ledger.Holding]] = {}
 
@@ -97,7 +101,7 @@ class FakeContainerDriver(fake.FakeDriver):
             host, fake_kernel.FakeKernel(len(capacity), multi=True))
         self.reservations = container_host.ContainerHost(
             detect.detect(self.kernel, len(capacity)),
-            shares.HostShares.empty(capacity))
+            shares.HostShares.empty(capacity), book=self.books.get(host))
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
         self._reconcile()

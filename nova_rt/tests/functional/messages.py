@@ -4,11 +4,15 @@
 oslo.messaging's fake driver looks for messages every 50 ms, and nobody can
 tell whether all have been dealt with; a service of Nova's fixtures can only be
 stopped, which waits until it has ended what it does. This fixture delivers at
-once, knows when nothing is in motion, loses messages and kills services. A call
-fails soon if who was to answer it is dead, and waits for one who is only slow.
+once, knows when nothing is in motion, loses messages, kills services, and lets
+what they call fail. A call fails soon if who was to answer it is dead, and waits
+for one who is only slow.
 """
 
 import contextlib
+import dataclasses
+import enum
+import errno
 import queue
 import threading
 import time
@@ -18,6 +22,7 @@ import fixtures
 import futurist._thread
 from nova import service
 from nova import thread_pool_factory
+from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import enginefacade
 from oslo_messaging._drivers import impl_fake
 from oslo_messaging.rpc import client as rpc_client
@@ -27,8 +32,36 @@ import requests
 from nova_rt.testing import fake_kernel
 from nova_rt.testing import fake_machine_driver
 from nova_rt.tests.functional import killed
+from nova_rt.virt import notebook
+from nova_rt.virt.cgroup import errors
 
 _PAUSE_S = 1
+
+
+class Away(enum.Enum):
+    """What a service calls, by what it raises when it fails."""
+
+    DATABASE = (db_exception.DBConnectionError,)
+    PLACEMENT = (requests.exceptions.ConnectionError,)
+    NOTES = (OSError, errno.ENOSPC, 'No space left on device')
+    KERNEL = (errors.KernelRefusalError, 'no', errno.EINVAL)
+
+    def error(self):
+        kind, *args = self.value
+        return kind(*args)
+
+
+@dataclasses.dataclass
+class _Failure:
+    """A call of a service that is to fail.
+
+    :ivar calls: how many such calls do not fail before
+    :ivar thread: whose call it is, None for any
+    """
+
+    away: Away
+    calls: int
+    thread: int | None
 
 
 class _Answer(queue.Queue):
@@ -64,6 +97,8 @@ class Messages(fixtures.Fixture):
         self._listeners = set()
         self._thread = threading.local()
         self._steps_left = {}
+        # By manager.
+        self._failures = {}
         # Hundreds of threads wait; each looks in every second whether to end.
         self.useFixture(fixtures.MockPatchObject(
             futurist._thread.ThreadWorker, 'MAX_IDLE_FOR', 2))
@@ -84,7 +119,9 @@ class Messages(fixtures.Fixture):
                 (impl_fake.FakeDriver, '_send', self._step_out),
                 (fake_kernel.FakeKernel, 'start', self._act),
                 (fake_kernel.FakeKernel, 'stop', self._act),
-                (fake_kernel.FakeKernel, 'write', self._act),
+                (fake_kernel.FakeKernel, 'write', self._write),
+                (notebook.Notebook, 'write', self._note),
+                (notebook.Notebook, 'forget', self._act),
                 (fake_machine_driver.FakeHypervisor, 'create', self._act),
                 (fake_machine_driver.FakeHypervisor, 'destroy', self._act),
                 (fake_machine_driver.FakeHypervisor, 'migrate', self._act),
@@ -165,7 +202,7 @@ class Messages(fixtures.Fixture):
         # Somebody listens, whoever does so from now on.
         answer.hopeless = lambda: False
         try:
-            with self._as(server.dispatcher.endpoints[0]._tracker):
+            with self.as_service(server.dispatcher.endpoints[0]._tracker):
                 real(server, incoming)
         except killed.Killed:
             answer.hopeless = lambda: True
@@ -177,7 +214,7 @@ class Messages(fixtures.Fixture):
         manager = self._manager
 
         def wrapped(*args, **kwargs):
-            with self._as(manager):
+            with self.as_service(manager):
                 return work(*args, **kwargs)
         with self._changed:
             self._working += 1
@@ -197,7 +234,7 @@ class Messages(fixtures.Fixture):
         """Have a service die when it has taken some more steps.
 
         A step is what others see: a transaction, a message, a request to
-        another service, a container started or ended, a write to the kernel.
+        another service, a container started or ended, a write to the kernel, a note.
         """
         with self._changed:
             self._steps_left[manager] = steps
@@ -212,6 +249,37 @@ class Messages(fixtures.Fixture):
                 return False
             self._steps_left.pop(manager, None)
             return True
+
+    def fail(self, manager, away, calls=0, thread=None):
+        """Have one call of a service fail.
+
+        :param away: what it calls then
+        :param calls: how many such calls do not fail before
+        :param thread: by whose number only this thread's calls count
+        """
+        with self._changed:
+            self._failures[manager] = _Failure(away, calls, thread)
+
+    def mend(self, manager):
+        """Let calls of a service fail no more.
+
+        :returns: whether one has failed, or there was to be none
+        """
+        with self._changed:
+            return self._failures.pop(manager, None) is None
+
+    def _call(self, away):
+        """Raise what a call raises that is to fail."""
+        with self._changed:
+            due = self._failures.get(self._manager)
+            if due is None or due.away is not away or due.thread not in (
+                    None, threading.get_ident()):
+                return
+            due.calls -= 1
+            if due.calls >= 0:
+                return
+            del self._failures[self._manager]
+        raise away.error()
 
     def _await_end(self, real, ended, server, topic):
         if self._steps_left.get(ended.manager) == 0:
@@ -243,16 +311,26 @@ class Messages(fixtures.Fixture):
             self._step()
             return real(*args, **kwargs)
 
+    def _write(self, real, *args, **kwargs):
+        self._call(Away.KERNEL)
+        return self._act(real, *args, **kwargs)
+
+    def _note(self, real, *args, **kwargs):
+        self._call(Away.NOTES)
+        return self._act(real, *args, **kwargs)
+
     def _ask_other(self, real, *args, **kwargs):
         self._step()
+        self._call(Away.PLACEMENT)
         # Placement answers in the thread of who asks, and does not die.
-        with self._as(None):
+        with self.as_service(None):
             return real(*args, **kwargs)
 
     @contextlib.contextmanager
     def _transact(self, real, scope, context):
         if scope._mode is enginefacade._WRITER:
             self._step()
+        self._call(Away.DATABASE)
         with real(scope, context) as resource:
             yield resource
 
@@ -261,7 +339,8 @@ class Messages(fixtures.Fixture):
         return getattr(self._thread, 'manager', None)
 
     @contextlib.contextmanager
-    def _as(self, manager):
+    def as_service(self, manager):
+        """Have this thread be one of a service: with it, it dies."""
         before, self._thread.manager = self._manager, manager
         try:
             yield

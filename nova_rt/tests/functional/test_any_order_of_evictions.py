@@ -76,7 +76,7 @@ class AnyOrderOfEvictions(cloud.CloudTestCase):
     def as_service(self, call):
         """Do something as a thread of the service does, which may be killed."""
         manager = self.manager
-        with self.messages._as(manager):
+        with self.messages.as_service(manager):
             try:
                 return call()
             except killed.Killed:

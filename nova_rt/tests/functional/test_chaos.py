@@ -16,7 +16,6 @@ import random
 from unittest import mock
 
 from nova.tests.functional.api import client
-import sqlalchemy
 
 from nova_rt import drifts
 from nova_rt.instance import flavors
@@ -120,11 +119,6 @@ class Chaos(cloud.CloudTestCase):
         return self.ask_database(
             'SELECT uuid, vm_state, task_state, host FROM instances '
             'WHERE deleted = 0 ORDER BY id')
-
-    def ask_database(self, query, **values):
-        engine = self.cell_context().db_connection.reader.get_engine()
-        with engine.connect() as connection:
-            return connection.execute(sqlalchemy.text(query), values).all()
 
     def operate(self):
         servers = self.servers()

@@ -20,7 +20,7 @@ from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.criticality import Criticality
-from nova_rt.testing import fake_kernel
+from nova_rt.testing import zero_lag_kernel
 from nova_rt.virt import container_host
 from nova_rt.virt import loans
 from nova_rt.virt import shrinks
@@ -54,20 +54,15 @@ class Clock:
         self._patch.stop()
 
 
-class Kernel(fake_kernel.FakeKernel):
-    """A kernel that asserts at each write that nobody could be late for it.
+class Kernel(zero_lag_kernel.ZeroLagKernel):
+    """A kernel that fails.
 
-    A container that has less than before may have used what it had, until its period has
-    passed: that counts as taken (the zero-lag time).
-
-    :ivar until: by container and pCPU, what it had, and until when it may still use that
     :ivar fails_after: how many writes before the next that fails
     :ivar fault: with which it fails
     """
 
     def __init__(self):
-        super().__init__(PCPUS, multi=True)
-        self.until = {}
+        super().__init__(PCPUS, CAP)
         self.fails_after = NEVER
         self.fault = None
         self.dead = False
@@ -80,31 +75,7 @@ class Kernel(fake_kernel.FakeKernel):
             self.fails_after = NEVER
             self.dead = self.fault is SystemExit
             raise SystemExit if self.dead else errors.KernelRefusalError('no', errno.EINVAL)
-        before = self.bandwidths(group)
         super().write(group, name, text)
-        if '/' in group:
-            self.look_at(group, before, self.bandwidths(group))
-
-    def look_at(self, changed, before, after):
-        now = time.monotonic()
-        for pcpu in range(PCPUS):
-            if after[pcpu] < before[pcpu]:
-                period_us = self._groups[changed].period_us
-                self.until.setdefault((changed, pcpu), []).append(
-                    (before[pcpu], now + period_us / 1e6))
-            if after[pcpu] > before[pcpu]:
-                assert self.taken(pcpu, now) <= CAP, (changed, pcpu, before, after)
-
-    def taken(self, pcpu, now):
-        total = 0
-        for group in self.children('machine'):
-            total += max(self.bandwidths(group)[pcpu], *(
-                had for had, until in self.until.get((group, pcpu), ()) if now < until), 0)
-        return total
-
-    def forget_uses(self):
-        """Let all be as after a period: reservations that change are none of loans' business."""
-        self.until.clear()
 
 
 def holdings(draw, pcpus=None):
@@ -288,6 +259,10 @@ class GivingWay(stateful.RuleBasedStateMachine):
     @stateful.rule(data=st.data())
     def update(self, data):
         self.survive(data, lambda: self.machine.reconcile(self.held.items()))
+
+    @stateful.invariant()
+    def nobody_is_late_for_what_others_have(self):
+        assert not self.kernel.overcommits
 
     @stateful.invariant()
     def nobody_has_less_than_they_can_live_with(self):

@@ -3,8 +3,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from oslo_config import cfg
+import sqlalchemy
+
+from nova import context as nova_context
 
 _F = TypeVar('_F', bound=Callable[..., object])
 
 def configure(conf: cfg.ConfigOpts) -> None: ...
 def pick_context_manager_reader(f: _F) -> _F: ...
+def get_engine(use_slave: bool = ...,
+               context: nova_context.RequestContext | None = ...) -> sqlalchemy.Engine: ...
