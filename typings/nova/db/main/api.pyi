@@ -2,10 +2,9 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from nova import context as nova_context
 from oslo_config import cfg
 import sqlalchemy
-
-from nova import context as nova_context
 
 _F = TypeVar('_F', bound=Callable[..., object])
 
