@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python3 - GROUP``: load what nova-rt registers in a group, in a container."""
 
+from importlib import import_module
 from importlib import metadata
 import sys
 
@@ -12,6 +13,10 @@ def main() -> None:
             if each.group == group]
     if not ours:
         sys.exit(f'nova-rt registers nothing in {group}.')
+    if group.startswith('paste.'):
+        # As nova-api does before it reads its pipelines; others must not do it first.
+        objects = import_module('nova.objects')
+        objects.register_all()
     for each in ours:
         each.load()
         print(group, each.name)
