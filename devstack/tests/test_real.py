@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of ``make test-devstack`` needs no machine of its own."""
 
-import os
 import pathlib
 import subprocess
 import sys
@@ -11,14 +10,6 @@ import pytest
 REAL = pathlib.Path(__file__).parents[1] / 'real'
 EDIT = REAL / 'requirements'
 CONSTRAINTS = 'nova==34.0.0\nnova-rt==1\nglance_store==5.7.0\nSix==1.17.0\n'
-
-
-def test_without_full_it_is_skipped_with_a_reason():
-    done = subprocess.run((REAL / 'test',), capture_output=True, text=True,
-                          env={'PATH': os.environ['PATH'], 'HOME': '/'})
-    assert done.returncode == 0
-    assert done.stderr == 'devstack/real/test: skipped: it takes half an hour: set FULL=1\n'
-    assert done.stdout == '0 passed, 0 failed, 1 skipped\n'
 
 
 @pytest.mark.parametrize(('name', 'gone'), [

@@ -2,20 +2,11 @@
 """What of ``make test-kolla`` needs no machine of its own."""
 
 import json
-import os
 import pathlib
 import runpy
 import subprocess
 
 REAL = pathlib.Path(__file__).parents[1] / 'real'
-
-
-def test_without_full_it_is_skipped_with_a_reason():
-    done = subprocess.run((REAL / 'test',), capture_output=True, text=True,
-                          env={'PATH': os.environ['PATH'], 'HOME': '/'})
-    assert done.returncode == 0
-    assert done.stderr == 'kolla/real/test: skipped: it takes half an hour: set FULL=1\n'
-    assert done.stdout == '0 passed, 0 failed, 1 skipped\n'
 
 
 def test_a_container_gets_neither_limits_nor_the_capability_to_raise_them(tmp_path):
