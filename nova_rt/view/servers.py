@@ -155,14 +155,8 @@ def _pages(context: nova_context.RequestContext,
 
 def _of_cell(context: nova_context.RequestContext, scope: holders.Scope, limit: int,
              marker: str | None) -> list[Server]:
-    found = {holder.uuid: holder.kind
-             for holder in holders.of_cell(context, scope, limit, marker)}
-    if not found:
-        return []
-    return [_server(instance, found[instance.uuid])
-            for instance in objects.InstanceList.get_by_filters(
-                context, {'uuid': list(found), 'deleted': False},
-                expected_attrs=['system_metadata', 'flavor'])]
+    return [_server(holder.instance, holder.kind)
+            for holder in holders.of_cell(context, scope, limit, marker)]
 
 
 def _server(instance: objects.Instance, kind: kinds.Kind | None,

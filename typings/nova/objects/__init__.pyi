@@ -33,6 +33,8 @@ class Flavor(_Object):
     rxtx_factor: float | None
     vcpu_weight: int | None
     extra_specs: dict[str, str]
+    @classmethod
+    def obj_from_primitive(cls, primitive: dict[str, Any]) -> Self: ...
     def create(self) -> None: ...
     @classmethod
     def get_by_flavor_id(cls, context: nova_context.RequestContext, flavor_id: str,
