@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 import dataclasses
 import functools
-from typing import Any
 
 from nova import context as nova_context
 from nova import objects
@@ -23,6 +22,10 @@ from sqlalchemy import orm
 from nova_rt import kinds
 from nova_rt.instance import holdings
 from nova_rt.instance import preempted
+
+# What _statement() selects, in its order.
+_Columns = tuple[str, str | None, str | None, str | None, str | None, str, str | None, str,
+                 str | None, str | None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ def of_cell(context: nova_context.RequestContext, scope: Scope, limit: int,
     return [Holder(_instance(row), _kind(row.stats, row.hypervisor_type)) for row in rows]
 
 
-def _statement(scope: Scope, limit: int, marker: str | None) -> sa.Select[Any]:
+def _statement(scope: Scope, limit: int, marker: str | None) -> sa.Select[_Columns]:
     server, node, extra = models.Instance, models.ComputeNode, models.InstanceExtra
     pcpus, mark = (orm.aliased(models.InstanceSystemMetadata) for _ in range(2))
     conditions: Sequence[sa.ColumnElement[bool]] = [
@@ -91,7 +94,7 @@ def _is_entry(entry: type[models.InstanceSystemMetadata],
                    entry.key == key)
 
 
-def _instance(row: sa.Row[Any]) -> objects.Instance:
+def _instance(row: sa.Row[_Columns]) -> objects.Instance:
     metadata = {holdings.PCPUS: row.pcpus, preempted.MARK: row.mark}
     return objects.Instance(
         uuid=row.uuid, display_name=row.display_name, project_id=row.project_id,
