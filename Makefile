@@ -61,8 +61,7 @@ test-mano:  ## run VNFs through real Tacker, Heat, Nova and Neutron (root)
 
 test-horizon:  ## show our panel of Horizon to a browser, on a real stack (root)
 	@PYTHON=$(PYTHON) tools/prepare stack horizon
-	@.venv/bin/tox run -e nova > .tox/nova.log 2>&1
-	@.venv/bin/tox run -e horizon
+	@tools/stage horizon
 
 test-tempest:  ## run the tempest tests on a real stack (root)
 	@PYTHON=$(PYTHON) tools/prepare stack

@@ -178,18 +178,19 @@ class PlacementClient:
             self._context, consumer, payload))
 
     def try_to_set_share(self, consumer: str, provider: str,
-                         share: int) -> None:
-        """Set the share, or log that it is left to an audit."""
+                         share: int) -> bool:
+        """Set the share, or log that it was not; return whether it was."""
         try:
             done = self.set_share(consumer, provider, share)
         except (exception.NovaException, report.Retry,
                 ks_exc.ClientException) as exc:
             LOG.warning('The allocation of %s could not be corrected: %s',
                         consumer, exc)
-            return
+            return False
         if not done:
             LOG.warning('Placement did not correct the allocation of %s; see '
                         'nova-rt-manage audit.', consumer)
+        return done
 
     def create(self, consumer: str, provider: str, server: objects.Instance,
                flavor: objects.Flavor) -> bool:

@@ -20,6 +20,7 @@ from nova_rt import allocations
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt.compute import claims
+from nova_rt.compute import due_shares
 from nova_rt.compute import in_place_resize
 from nova_rt.compute import resource_tracker
 from nova_rt.instance import flavors
@@ -111,6 +112,8 @@ class ReservationChange:
             raise LookupError(f'Server {instance.uuid} has no new flavor.')
         if new.reservation.share > old.reservation.share:
             self._set_share(context, instance, new)
+        if new.reservation.share < old.reservation.share:
+            due_shares.mark(instance)
         self._manager.driver.change_reservation(instance, new)
         instance.flavor = flavor
         instance.new_flavor = None

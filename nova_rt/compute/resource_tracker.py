@@ -30,6 +30,7 @@ from nova_rt import moving
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.compute import claims
+from nova_rt.compute import due_shares
 from nova_rt.compute import live_migration
 from nova_rt.compute import vcpu_moves
 from nova_rt.instance import eviction
@@ -241,8 +242,8 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
 
     def _update_usage_from_instances(self, context: nova_context.RequestContext,
                                      instances: Sequence[objects.Instance], nodename: str) -> Any:
-        for instance in filter(in_place.by_move, instances):
-            self._moves.undo_interrupted(instance)
+        self._moves.undo_interrupted(instances)
+        due_shares.tell(context, self.reportclient, self.compute_nodes[nodename].uuid, instances)
         self.evicted = {instance.uuid: mark for instance in instances
                         if (mark := eviction.mark_of(instance)) is not None}
         self.ledger.forget(_SERVER)

@@ -7,6 +7,7 @@ in the kernel, so it never has less, and takes nothing of anybody else's.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Mapping
 import time
 from typing import Protocol
@@ -131,13 +132,18 @@ class VCPUMoves:
         found = better_pcpu.find(self._tracker.shares, holding, most, lent)
         return None if found is None else self.move(server, *found)
 
-    def undo_interrupted(self, instance: objects.Instance) -> None:
-        """Undo a move that was interrupted: none is under way while the lock is held."""
-        try:
-            undo(self._tracker.driver, instance, in_place.before(instance))
-        except Exception as exc:
-            LOG.warning('The move of a vCPU cannot be undone yet, so both pCPUs are held: %s',
-                        exc, instance=instance)
+    def undo_interrupted(self, instances: Iterable[objects.Instance]) -> None:
+        """Undo moves that were interrupted: none is under way while the lock is held.
+
+        :param instances: all that are here
+        """
+        for instance in filter(in_place.by_move, instances):
+            try:
+                undo(self._tracker.driver, instance, in_place.before(instance))
+            except Exception as exc:
+                LOG.warning(
+                    'The move of a vCPU cannot be undone yet, so both pCPUs are held: %s',
+                    exc, instance=instance)
 
 
 def check_room(host: shares.HostShares, moved: reservation.Reservation, target: int) -> None:

@@ -24,6 +24,8 @@ NEW = 'new_'
 IN_PLACE = 'rt_in_place'
 # Marks a server whose reservation was changed, and whose hint is still to follow.
 HINT_DUE = 'rt_hint_due'
+# Marks a server that holds less than Placement has allocated to it.
+SHARE_DUE = 'rt_share_due'
 # By how much share a server grows if the resize that was asked for last has begun.
 GROWTH = 'rt_growth'
 

@@ -6,6 +6,8 @@ when it comes to the point that the file named by NOVA_RT_KILL_AT holds; the
 file is removed first, so that the next process lives.
 """
 
+from collections.abc import Iterator
+import contextlib
 import dataclasses
 import functools
 import importlib
@@ -13,6 +15,8 @@ import os
 import pathlib
 import signal
 import sys
+
+from stack import cloud as stack_cloud
 
 VARIABLE = 'NOVA_RT_KILL_AT'
 
@@ -35,6 +39,7 @@ _LIBVIRT = 'nova.virt.libvirt.driver:LibvirtDriver'
 _GUEST = 'nova.virt.libvirt.guest:Guest'
 _HIERARCHY = 'nova_rt.virt.cgroup.hierarchy:Hierarchy'
 _TRACKER = 'nova_rt.compute.resource_tracker:RTResourceTracker'
+_MOVES = 'nova_rt.compute.vcpu_moves:VCPUMoves'
 
 CREATE = (
     Point('before', f'{_MANAGER}._build_and_run_instance'),
@@ -103,6 +108,34 @@ DESTINATION = (
     Point('after', f'{_LIBVIRT}.post_live_migration_at_destination'),
 )
 
+# Of a claim that makes room.
+ROOM = (
+    Point('before', f'{_MOVES}.make_room'),
+    Point('before', f'{_MOVES}.move'),
+    Point('before', f'{_DRIVER}.move_vcpu'),
+    Point('after', f'{_DRIVER}.move_vcpu'),
+    Point('after', f'{_MOVES}.move'),
+    Point('after', f'{_MOVES}.make_room'),
+)
+
+
+@contextlib.contextmanager
+def installed(stack: stack_cloud.Cloud, folder: pathlib.Path) -> Iterator[pathlib.Path]:
+    """Have the only nova-rt-compute of a stack die where the yielded file tells it.
+
+    :param folder: an empty one for the file
+    """
+    order = folder / 'at'
+    before = stack.site.compute
+    stack.site.compute = program(folder, str(order))
+    stack.restart('nova-compute')
+    try:
+        yield order
+    finally:
+        order.unlink(missing_ok=True)
+        stack.site.compute = before
+        stack.restart('nova-compute')
+
 
 def program(folder: pathlib.Path, order: str) -> str:
     """Write a command that is nova-rt-compute, and can be killed; return its path.
@@ -118,7 +151,7 @@ def program(folder: pathlib.Path, order: str) -> str:
 
 def install(order: pathlib.Path) -> None:
     """Make the process die at the point that the file ``order`` holds."""
-    for point in dict.fromkeys(CREATE + DELETE + RESIZE + SOURCE + DESTINATION):
+    for point in dict.fromkeys(CREATE + DELETE + RESIZE + SOURCE + DESTINATION + ROOM):
         module, _, path = point.method.partition(':')
         owner, _, name = path.partition('.')
         target = getattr(importlib.import_module(module), owner)

@@ -22,15 +22,8 @@ ROUNDING = 2
 @pytest.fixture(scope='module')
 def order(stack, tmp_path_factory):
     """The file that tells nova-rt-compute where to die."""
-    folder = tmp_path_factory.mktemp('kill')
-    path = folder / 'at'
-    before = stack.site.compute
-    stack.site.compute = kill_points.program(folder, str(path))
-    stack.restart('nova-compute')
-    yield path
-    path.unlink(missing_ok=True)
-    stack.site.compute = before
-    stack.restart('nova-compute')
+    with kill_points.installed(stack, tmp_path_factory.mktemp('kill')) as path:
+        yield path
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from oslo_db import exception as db_exc
 import oslo_messaging
 import pytest
 
+from nova_rt import allocations
 from nova_rt import bandwidth
 from nova_rt.cmd import manage_base
 from nova_rt.cmd import manage_reservation
@@ -279,15 +280,40 @@ class TestInterruptions(HintTestCase):
         changes = self.computes['host1'].manager.reservation_change
         change = changes._change
 
-        def die(context, instance):
+        def die(*args):
             if part == 'all':
                 with mock.patch.object(objects.Instance, 'save',
                                        side_effect=_Killed):
-                    change(context, instance)
+                    change(*args)
             raise _Killed
         with (mock.patch.object(changes, '_change', die),
               mock.patch.object(changes, 'undo', side_effect=_Killed)):
             self.assertIn('does not answer', self.refused(percent * 1000))
+
+    def test_killed_before_placement_is_told_it_is_told_when_it_starts(self):
+        with mock.patch.object(allocations.PlacementClient, 'try_to_set_share',
+                               side_effect=_Killed):
+            self.assertIn('does not answer', self.refused(20_000))
+        self.set()
+        before = self.allocated_on('host1')
+        self.start('host1')
+        self.assertEqual(2 * bandwidth.to_bandwidth(10_000, 100_000),
+                         before - self.allocated_on('host1'))
+        self.assert_has(20, rt_runtime_us=20_000)
+
+    def test_placement_that_is_away_is_told_within_a_minute(self):
+        before = self.allocated_on('host1')
+        with mock.patch.object(allocations.PlacementClient, 'set_share',
+                               side_effect=exception.PlacementAPIConnectFailure):
+            self.set(20_000)
+            self._run_periodics()
+        self.assertEqual(before, self.allocated_on('host1'))
+        self._run_periodics()
+        self.assertEqual(2 * bandwidth.to_bandwidth(10_000, 100_000),
+                         before - self.allocated_on('host1'))
+        with mock.patch.object(allocations.PlacementClient, 'set_share') as told:
+            self._run_periodics()
+        told.assert_not_called()
 
 
 class _Killed(oslo_messaging.MessagingTimeout):
