@@ -20,10 +20,12 @@ import types
 
 import fixtures
 import futurist._thread
+from nova import rpc
 from nova import service
 from nova import thread_pool_factory
 from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import enginefacade
+import oslo_messaging
 from oslo_messaging._drivers import impl_fake
 from oslo_messaging.rpc import client as rpc_client
 from oslo_messaging.rpc import server as rpc_server
@@ -36,6 +38,8 @@ from nova_rt.virt import notebook
 from nova_rt.virt.cgroup import errors
 
 _PAUSE_S = 1
+# The modules of exceptions that come through to who called another service.
+_KNOWN_ELSEWHERE = (*rpc.get_allowed_exmods(), oslo_messaging.exceptions.__name__)
 
 
 class Away(enum.Enum):
@@ -302,8 +306,14 @@ class Messages(fixtures.Fixture):
                 self._steps_left[manager] = left - 1
 
     def _step_out(self, real, *args, **kwargs):
+        """Send a message; of what went wrong elsewhere, callers know what Nova's may know."""
         self._step()
-        return real(*args, **kwargs)
+        try:
+            return real(*args, **kwargs)
+        except Exception as exc:
+            if type(exc).__module__ in _KNOWN_ELSEWHERE:
+                raise
+            raise oslo_messaging.RemoteError(type(exc).__name__, str(exc)) from exc
 
     def _act(self, real, *args, **kwargs):
         """Do something to the host, which is done when a kill is."""
