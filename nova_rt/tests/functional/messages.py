@@ -55,6 +55,10 @@ class Away(enum.Enum):
         return kind(*args)
 
 
+FAILURES = tuple(away.value[0] for away in (Away.DATABASE, Away.PLACEMENT))
+"""What a task fails with that Nova tries again."""
+
+
 @dataclasses.dataclass
 class _Failure:
     """A call of a service that is to fail.
