@@ -364,6 +364,8 @@ class ReactingCloud(cloud.CloudTestCase):
         server = self.any_server()
         self.api.post_server_action(server.id, {'unlock': None})
         self._delete_server({'id': server.id})
+        if self.changed is server:
+            self.changed = None
         self.rest()
         self.clock.sleep(EVICT_FOR_S + 1)
         self.update(server.what.host)
