@@ -40,19 +40,22 @@ def test_four_times_the_requests_halve_the_error():
     assert found.requests_to_decide(1.1, 1000) == math.inf
 
 
+@pytest.fixture(scope='module')
+def samples():
+    """Many requests, and forty times few."""
+    return [cbs_queue.simulate(SERVICE, RUNTIME, PERIOD, requests, seed)
+            for requests, seed in ((400_000, 1000), *((5000, seed) for seed in range(40)))]
+
+
 @pytest.mark.parametrize('level', [None, 0.9])
-def test_nineteen_of_twenty_intervals_hold_the_truth(level):
+def test_nineteen_of_twenty_intervals_hold_the_truth(level, samples):
     def statistic(times):
         return float(times.mean() if level is None else np.quantile(times, level))
     bandwidth = RUNTIME / PERIOD
     exact = (queueing.mean(SERVICE, bandwidth) if level is None
              else queueing.percentile(SERVICE, bandwidth, level))
 
-    def found(requests, seed):
-        return interval.estimate(cbs_queue.simulate(
-            SERVICE, RUNTIME, PERIOD, requests, seed), exact, statistic)
-    truth = found(400_000, 1000)
-    intervals = [found(5000, seed) for seed in range(40)]
+    truth, *intervals = (interval.estimate(sample, exact, statistic) for sample in samples)
     assert truth.half_width < min(each.half_width for each in intervals)
     # 38 expected; fewer than 35 would be one chance in twenty.
     assert sum(abs(each.value - truth.value) <= each.half_width
