@@ -65,8 +65,9 @@ class ReservationChange:
                 self._change(context, instance, note)
             except Exception as exc:
                 instance = holdings.fetch(context, server)
-                self.undo(context, instance)
-                raise exception.ResizeError(reason=_reason(exc)) from None
+                self.undo(context, instance, note)
+                if holdings.HINT_DUE not in instance.system_metadata:
+                    raise exception.ResizeError(reason=_reason(exc)) from None
             finally:
                 self._tracker.settle(context, instance)
             self._placement(context).try_to_set_share(
@@ -76,9 +77,18 @@ class ReservationChange:
         except reservation.InvalidReservationError as exc:
             raise exception.ResizeError(reason=_reason(exc)) from None
 
-    def undo(self, context: nova_context.RequestContext, instance: objects.Instance) -> None:
-        """Give a server back what it had; repeated, it does what is left."""
+    def undo(self, context: nova_context.RequestContext, instance: objects.Instance,
+             note: str | None = None) -> None:
+        """Give a server back what it had; repeated, it does what is left.
+
+        What Nova was interrupted in saving is completed: of a server, it writes the flavor
+        first, and with it what the server had is gone.
+
+        :param note: see :meth:`change`
+        """
         if instance.new_flavor is None:
+            if in_place.by_hint(instance):
+                self._complete(instance, note)
             return
         old = in_place.before(instance)
         self._manager.driver.change_reservation(instance, old)
@@ -87,6 +97,12 @@ class ReservationChange:
         instance.new_flavor = None
         instance.task_state = None
         # At start, Nova itself forgets what was under way.
+        instance.save(expected_task_state=[in_place.CHANGING, None])
+
+    def _complete(self, instance: objects.Instance, note: str | None) -> None:
+        self._manager.driver.change_reservation(instance, in_place.after(instance))
+        due_shares.mark(instance)
+        _record(instance, note)
         instance.save(expected_task_state=[in_place.CHANGING, None])
 
     def _begin(self, instance: objects.Instance, wanted: reservation.Reservation) -> None:
@@ -117,13 +133,7 @@ class ReservationChange:
         self._manager.driver.change_reservation(instance, new)
         instance.flavor = flavor
         instance.new_flavor = None
-        holdings.end_move(instance)
-        instance.system_metadata[holdings.HINT_DUE] = 'yes'
-        if note is None:
-            instance.system_metadata.pop(preempted.MARK, None)
-        else:
-            instance.system_metadata[preempted.MARK] = note
-        instance.task_state = in_place.CHANGED
+        _record(instance, note)
         instance.save(expected_task_state=in_place.CHANGING)
         LOG.info('Changed the reservation to %d µs every %d µs.',
                  new.reservation.runtime_us, new.reservation.period_us,
@@ -140,6 +150,17 @@ class ReservationChange:
     def _placement(self, context: nova_context.RequestContext) -> allocations.PlacementClient:
         return allocations.PlacementClient(
             context.elevated(), self._manager.reportclient)
+
+
+def _record(instance: objects.Instance, note: str | None) -> None:
+    """Record that a server has its new reservation, and is locked until its hint is stored."""
+    holdings.end_move(instance)
+    instance.system_metadata[holdings.HINT_DUE] = 'yes'
+    if note is None:
+        instance.system_metadata.pop(preempted.MARK, None)
+    else:
+        instance.system_metadata[preempted.MARK] = note
+    instance.task_state = in_place.CHANGED
 
 
 def _check_note(instance: objects.Instance, note: str | None) -> None:

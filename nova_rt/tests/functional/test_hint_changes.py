@@ -301,6 +301,25 @@ class TestInterruptions(HintTestCase):
                          before - self.allocated_on('host1'))
         self.assert_has(20, rt_runtime_us=20_000)
 
+    def test_killed_while_nova_saves_it_is_completed_when_it_starts(self):
+        def die(*args):
+            # Nova has saved the flavor before.
+            with mock.patch('nova.db.main.api.instance_update_and_get_original',
+                            side_effect=_Killed):
+                change(*args)
+        for percent in (20, 60):
+            changes = self.computes['host1'].manager.reservation_change
+            change = changes._change
+            with (mock.patch.object(changes, '_change', die),
+                  mock.patch.object(changes, 'undo', side_effect=_Killed)):
+                self.assertIn('does not answer', self.refused(percent * 1000))
+            self.start('host1')
+            self.set()
+            self._run_periodics()
+            self.assert_has(percent, rt_runtime_us=percent * 1000)
+            self.assertEqual(self.computes['host1'].manager.rt.shares.rt_share_used,
+                             self.allocated_on('host1'))
+
     def test_placement_that_is_away_is_told_within_a_minute(self):
         before = self.allocated_on('host1')
         with mock.patch.object(allocations.PlacementClient, 'set_share',
