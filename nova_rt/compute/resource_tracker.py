@@ -94,19 +94,14 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     def place(self, nodename: str, wanted: reservation.Reservation) -> tuple[int, ...]:
         """See :class:`nova_rt.compute.claims.Tracker`."""
         try:
-            try:
-                return self._place(wanted)
-            except fitting.NoRoomError:
-                if not (self._moving is moving.Moving.REFUSED
-                        and self._moves.make_room(nodename, wanted)):
-                    raise
-                return self._place(wanted)
+            missing = (fitting.shortfall(self.shares, wanted)
+                       if self._moving is moving.Moving.REFUSED else None)
+            if missing and not self._moves.make_room(nodename, wanted):
+                raise missing
+            return fitting.place(self.shares, wanted, CONF.rt.placement_policy)
         except fitting.NoRoomError as exc:
             raise claims.NoRoomOnHostError(f'No room for the reservation on {nodename}: {exc}'
             ) from None
-
-    def _place(self, wanted: reservation.Reservation) -> tuple[int, ...]:
-        return fitting.place(self.shares, wanted, CONF.rt.placement_policy)
 
     def fits_in_place(self, instance: objects.Instance, flavor: objects.Flavor) -> bool:
         """See :class:`nova_rt.compute.claims.Tracker`."""
