@@ -81,8 +81,8 @@ class ReservationChange:
              note: str | None = None) -> None:
         """Give a server back what it had; repeated, it does what is left.
 
-        What Nova was interrupted in saving is completed: of a server, it writes the flavor
-        first, and with it what the server had is gone.
+        A change that was interrupted within Nova's save is completed: Nova writes the flavor
+        first, and from then on nothing says what the server had.
 
         :param note: see :meth:`change`
         """
@@ -128,7 +128,7 @@ class ReservationChange:
             raise LookupError(f'Server {instance.uuid} has no new flavor.')
         if new.reservation.share > old.reservation.share:
             self._set_share(context, instance, new)
-        if new.reservation.share < old.reservation.share:
+        elif new.reservation.share < old.reservation.share:
             due_shares.mark(instance)
         self._manager.driver.change_reservation(instance, new)
         instance.flavor = flavor

@@ -310,7 +310,7 @@ class Messages(fixtures.Fixture):
                 self._steps_left[manager] = left - 1
 
     def _step_out(self, real, *args, **kwargs):
-        """Send a message; of what went wrong elsewhere, callers know what Nova's may know."""
+        """Send a message; of a failure, callers learn what a real broker would bring."""
         self._step()
         try:
             return real(*args, **kwargs)

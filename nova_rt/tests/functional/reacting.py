@@ -229,7 +229,7 @@ class ReactingCloud(cloud.CloudTestCase):
         manager = self.manager(host)
         self.messages.kill(manager)
         by_hand.die(manager._reactions)
-        # The driver outlives the process here, which Nova's fixture keeps.
+        # Nova's fixture keeps the driver, which would call the dead reactor.
         manager.driver.on_start(lambda: None)
         manager._reactions = None
         self.start(host)

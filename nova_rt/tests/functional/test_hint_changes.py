@@ -268,22 +268,21 @@ class TestInterruptions(HintTestCase):
 
     def test_nova_rt_compute_that_is_killed_undoes_it_when_it_starts(self):
         for percent, most in ((60, 60), (20, 30)):
-            for part in ('all', 'nothing'):
-                self.killed_after(part, percent)
+            for called in ('nova.objects.instance.Instance.save', None):
+                self.killed_at(called, percent)
                 self._run_periodics()
                 self.assert_ledgers([most, most, 0, 0])
                 self.start('host1')
                 self.assert_has(30, rt_runtime_us=30_000)
 
-    def killed_after(self, part, percent):
-        """Lose the service when all but Nova, or nothing, is changed."""
+    def killed_at(self, called, percent):
+        """Lose the service in a change, when it calls something; None: before all else."""
         changes = self.computes['host1'].manager.reservation_change
         change = changes._change
 
         def die(*args):
-            if part == 'all':
-                with mock.patch.object(objects.Instance, 'save',
-                                       side_effect=_Killed):
+            if called:
+                with mock.patch(called, side_effect=_Killed):
                     change(*args)
             raise _Killed
         with (mock.patch.object(changes, '_change', die),
@@ -302,17 +301,9 @@ class TestInterruptions(HintTestCase):
         self.assert_has(20, rt_runtime_us=20_000)
 
     def test_killed_while_nova_saves_it_is_completed_when_it_starts(self):
-        def die(*args):
-            # Nova has saved the flavor before.
-            with mock.patch('nova.db.main.api.instance_update_and_get_original',
-                            side_effect=_Killed):
-                change(*args)
         for percent in (20, 60):
-            changes = self.computes['host1'].manager.reservation_change
-            change = changes._change
-            with (mock.patch.object(changes, '_change', die),
-                  mock.patch.object(changes, 'undo', side_effect=_Killed)):
-                self.assertIn('does not answer', self.refused(percent * 1000))
+            # Nova has saved the flavor before.
+            self.killed_at('nova.db.main.api.instance_update_and_get_original', percent)
             self.start('host1')
             self.set()
             self._run_periodics()
