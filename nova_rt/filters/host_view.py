@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from nova import objects
 from nova.scheduler import host_manager
 from oslo_log import log as logging
@@ -30,7 +32,7 @@ def shares_of(host: host_manager.HostState, state: request_state.RequestState,
     :returns: None if the host offers no reservations, or reports them in a
         form that cannot be read
     """
-    stats = host.stats
+    stats = _stats_of(host)
     reported = stats.get('rt_used'), stats.get('rt_capacity'), stats.get('rt_sizes')
     key = host.host, host.nodename
     placed = _placed_on(host)
@@ -68,7 +70,7 @@ def reported_by(host: host_manager.HostState | objects.ComputeNode,
     None as well if it is reported in a form that cannot be read, which is logged.
     """
     try:
-        reported = shares.from_stats(host.stats or {})
+        reported = shares.from_stats(_stats_of(host))
     except (KeyError, ValueError) as exc:
         LOG.warning('The bandwidth that %s reports cannot be read: %s',
                     host.host, exc)
@@ -78,12 +80,12 @@ def reported_by(host: host_manager.HostState | objects.ComputeNode,
 
 def kind_of(host: host_manager.HostState | objects.ComputeNode) -> kinds.Kind | None:
     """Return the kind of server that a host runs, None if it does not say."""
-    return kinds.of_host((host.stats or {}).get('rt_dialect'), host.hypervisor_type)
+    return kinds.of_host(_stats_of(host).get('rt_dialect'), host.hypervisor_type)
 
 
 def policy_of(host: host_manager.HostState | objects.ComputeNode) -> str:
     """Return the placement policy of a host."""
-    return (host.stats or {}).get('rt_placement_policy') or fitting.DEFAULT
+    return _stats_of(host).get('rt_placement_policy') or fitting.DEFAULT
 
 
 def criticalities_on(host: host_manager.HostState | objects.ComputeNode,
@@ -93,7 +95,7 @@ def criticalities_on(host: host_manager.HostState | objects.ComputeNode,
     None of them if it reports them in a form that cannot be read, which is logged.
     """
     try:
-        return criticality.from_stat((host.stats or {}).get(criticality.STAT))
+        return criticality.from_stat(_stats_of(host).get(criticality.STAT))
     except KeyError as exc:
         LOG.warning('The criticalities that %s reports cannot be read: %s', host.host, exc)
         return frozenset()
@@ -102,7 +104,7 @@ def criticalities_on(host: host_manager.HostState | objects.ComputeNode,
 def closed_until(host: host_manager.HostState | objects.ComputeNode) -> float | None:
     """Return until when a host takes no new servers, None if it does not say."""
     try:
-        return closing.from_stat((host.stats or {}).get(closing.STAT))
+        return closing.from_stat(_stats_of(host).get(closing.STAT))
     except ValueError as exc:
         LOG.warning('Until when %s is closed cannot be read: %s', host.host, exc)
         return None
@@ -124,7 +126,7 @@ def refusal(host: host_manager.HostState | objects.ComputeNode,
 def moving_on(host: host_manager.HostState | objects.ComputeNode) -> moving.Moving:
     """Return when a host moves vCPUs between its pCPUs."""
     try:
-        return moving.Moving((host.stats or {}).get(moving.STAT))
+        return moving.Moving(_stats_of(host).get(moving.STAT))
     except ValueError:
         return moving.Moving.NEVER
 
@@ -143,8 +145,13 @@ def shortfall(host: str, seen: shares.HostShares | None,
         missing.missing, lambda: f'No room on {host}: {missing}')
 
 
+def _stats_of(host: host_manager.HostState | objects.ComputeNode) -> Mapping[str, str]:
+    # Nova gives a host state none before its compute node has reported for the first time.
+    return getattr(host, 'stats', None) or {}
+
+
 def _placed_on(host: host_manager.HostState) -> int:
     try:
-        return host.num_instances - int(host.stats.get('num_instances', 0))
+        return host.num_instances - int(_stats_of(host).get('num_instances', 0))
     except ValueError:
         return 0

@@ -114,6 +114,17 @@ def test_a_host_without_nova_rt_is_passed_over():
         [plain], a_request(10, 1))
 
 
+def test_a_host_that_has_not_reported_yet_is_passed_over_and_left_to_nova_without_a_reservation():
+    new = host_manager.HostState('a', 'a', None)
+    assert passed([new, a_host('b')], a_request(10, 1)) == ['b']
+    assert 'a offers no CPU reservations' in refusal([new], a_request(10, 1))
+    plain = objects.RequestSpec(
+        flavor=objects.Flavor(vcpus=1, extra_specs={}), scheduler_hints={}, num_instances=1)
+    assert passed([new], plain) == ['a']
+    weigher = rt_share_weigher.RTShareWeigher()
+    assert len(weigh(weigher, [new, a_host('b')], a_request(10, 1))) == 2
+
+
 def test_where_every_pcpu_is_occupied_the_fullest_decides():
     host = a_host(used=(50, 50, 50, 50), occupancy=shares.Occupancy.EVERY)
     assert passed([host], a_request(45, 4)) == ['host1']
