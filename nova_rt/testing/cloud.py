@@ -9,6 +9,7 @@ test case from :class:`CloudTestCase`, and start hosts with :meth:`~CloudTestCas
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
+import functools
 import pathlib
 import time
 from typing import Any
@@ -101,9 +102,16 @@ class StockCloudTestCase(integrated_helpers.ProviderUsageBaseTestCase, cases.Nov
     microversion = 'latest'
     compute_driver = 'fake.FakeDriver'
 
+    def setUp(self) -> None:
+        super().setUp()
+        # Nova's own ten seconds, and below five, are few on a busy machine.
+        self.useFixture(fixtures.MockPatchObject(
+            self.notifier, 'wait_for_versioned_notifications', functools.partial(
+                self.notifier.wait_for_versioned_notifications,
+                timeout=PATIENCE / 2)))
+
     def _wait_for_server_parameter(self, server: Body, expected_params: Body,
                                    max_retries: int = PATIENCE, **kwargs: Any) -> Body:
-        # Nova's own five seconds are few on a busy machine.
         server = super()._wait_for_server_parameter(
             server, expected_params, max(max_retries, PATIENCE), **kwargs)
         if nova33.IN_USE and expected_params.get('status') == 'ERROR':
@@ -122,6 +130,10 @@ class StockCloudTestCase(integrated_helpers.ProviderUsageBaseTestCase, cases.Nov
         return self.eventually(
             lambda: super(StockCloudTestCase, self)._wait_for_migration_status(
                 server, expected_statuses), PATIENCE // 10)
+
+    def _wait_for_instance_action_event(self, *args: Any, **kwargs: Any) -> Body:
+        wait = super()._wait_for_instance_action_event
+        return self.eventually(lambda: wait(*args, **kwargs), PATIENCE // 10)
 
     def eventually(self, check: Callable[[], _T], tries: int = PATIENCE) -> _T:
         """Repeat a check until it holds; the last failure is the test's.

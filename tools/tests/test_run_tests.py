@@ -241,14 +241,15 @@ def test_what_failed_and_what_was_tried_twice_is_named(run_tests, tmp_path, monk
     assert list(run_tests.troubles('pep8')) == []
 
 
-def test_of_a_traceback_that_pytest_does_not_understand_the_last_line_is_shown(run_tests):
+def test_of_a_traceback_that_pytest_does_not_understand_the_error_is_shown(run_tests):
     def gist(message, text=None):
         failure = junitparser.Failure(message)
         failure.text = text
         return run_tests.gist(failure)
     # The message is cut; the whole is in the text.
     native = f'Failed: {run_tests.NATIVE}, displaying natively:\n\n[+9 more lines]'
-    assert gist(native, 'Traceback (most recent call last):\n  ...\nIt broke.\n') == 'It broke.'
+    traceback = 'Traceback (most recent call last):\n  raise x\nx.Error: It broke:\n[]\n'
+    assert gist(native, traceback) == 'x.Error: It broke: []'
     assert gist(native) == native.partition('\n')[0]
     assert gist('AssertionError: no\nmore', 'def test():\n...') == 'AssertionError: no'
     assert gist('') == ''
