@@ -16,6 +16,7 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.compute import manager as nova_manager
+from nova.compute import power_state
 from nova.compute import task_states
 from nova.compute import utils as compute_utils
 from nova.compute import vm_states
@@ -177,7 +178,8 @@ class InPlaceResize:
         """Have Nova say that the server has what it had."""
         migration.status = status
         migration.save()
-        if instance.instance_type_id != migration.old_instance_type_id:
+        # Nova saves the flavor before the rest: it may be the only thing that is new.
+        if instance.old_flavor is not None:
             self._manager._set_instance_info(instance, instance.old_flavor)
         instance.vm_state = instance.system_metadata.get(
             'old_vm_state', vm_states.ACTIVE)
@@ -193,18 +195,32 @@ class InPlaceResize:
     def finish_interrupted(self, context: nova_context.RequestContext,
                            instance: objects.Instance) -> None:
         """Confirm, revert or undo a resize that was interrupted."""
-        move = instance.migration_context
-        if move is None or instance.task_state not in _INTERRUPTED:
+        if instance.task_state not in _INTERRUPTED:
             return
-        migration = objects.Migration.get_by_id(context, move.migration_id)
+        migration = _migration_of(context, instance)
         if migration.status == 'confirming':
             self._manager.confirm_resize(context, instance, migration)
+        elif migration.status == 'confirmed':
+            self._complete_confirmation(context, instance, migration)
         elif instance.task_state == task_states.RESIZE_REVERTING:
             self._give_back(context, instance, migration)
             self._record_undone(instance, migration, 'reverted')
         elif instance.task_state is not None or migration.status != 'finished':
             self._give_back(context, instance, migration)
             self._record_undone(instance, migration, 'error')
+
+    def _complete_confirmation(self, context: nova_context.RequestContext,
+                               instance: objects.Instance,
+                               migration: objects.Migration) -> None:
+        """Do what is left of a confirmation that Nova has recorded, and would not repeat."""
+        self._manager._delete_allocation_after_move(context, instance, migration)
+        instance.drop_migration_context()
+        if instance.vm_state == vm_states.RESIZED:
+            instance.vm_state = (
+                vm_states.STOPPED if instance.power_state == power_state.SHUTDOWN
+                else vm_states.ACTIVE)
+        instance.task_state = None
+        self._manager._delete_stashed_flavor_info(instance)
 
     def undo_unclaimed(self, context: nova_context.RequestContext, node: str) -> None:
         """Undo resizes that were interrupted before their claim.
@@ -231,6 +247,16 @@ class InPlaceResize:
                     self._manager._revert_allocation(context, instance, migration)
                     migration.status = 'error'
                     migration.save()
+
+
+def _migration_of(context: nova_context.RequestContext,
+                  instance: objects.Instance) -> objects.Migration:
+    """Return what resizes a server in place; a confirmation forgets which that was."""
+    move = instance.migration_context
+    if move is not None:
+        return objects.Migration.get_by_id(context, move.migration_id)
+    return max(objects.MigrationList.get_by_filters(
+        context, {'instance_uuid': instance.uuid}), key=lambda migration: migration.id)
 
 
 def provider_of(instance: objects.Instance) -> str:
