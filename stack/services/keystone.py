@@ -92,6 +92,9 @@ class KeystoneKeys(Service):
         ini.write(path, {
             'DEFAULT': {'use_stderr': True},
             'database': {'connection': self.site.database('keystone')},
+            # Of its one process, which would else look up each token's user, project and
+            # roles in the database.
+            'cache': {'enabled': True, 'backend': 'oslo_cache.dict'},
             'token': {'provider': 'fernet', 'expiration': 86400},
             'fernet_tokens': {'key_repository': data / 'fernet-keys'},
             'fernet_receipts': {'key_repository': data / 'fernet-keys'},
