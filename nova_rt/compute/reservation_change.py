@@ -60,58 +60,59 @@ class ReservationChange:
             wanted = reservation.Reservation(
                 runtime_us, period_us, instance.flavor.vcpus)
             _check_note(instance, note)
-            self._begin(instance, wanted)
+            self._begin(instance, wanted, note)
             try:
-                self._change(context, instance, note)
+                self._change(context, instance)
             except Exception as exc:
                 instance = holdings.fetch(context, server)
-                self.undo(context, instance, note)
+                self.undo(context, instance)
                 if holdings.HINT_DUE not in instance.system_metadata:
                     raise exception.ResizeError(reason=_reason(exc)) from None
             finally:
                 self._tracker.settle(context, instance)
-            self._placement(context).try_to_set_share(
-                server, in_place_resize.provider_of(instance), wanted.share)
+            self._tell(context, instance)
         try:
             change()
         except reservation.InvalidReservationError as exc:
             raise exception.ResizeError(reason=_reason(exc)) from None
 
-    def undo(self, context: nova_context.RequestContext, instance: objects.Instance,
-             note: str | None = None) -> None:
+    def undo(self, context: nova_context.RequestContext, instance: objects.Instance) -> None:
         """Give a server back what it had; repeated, it does what is left.
 
         A change that was interrupted within Nova's save is completed: Nova writes the flavor
         first, and from then on nothing says what the server had.
-
-        :param note: see :meth:`change`
         """
         if instance.new_flavor is None:
             if in_place.by_hint(instance):
-                self._complete(instance, note)
+                self._complete(context, instance)
             return
         old = in_place.before(instance)
         self._manager.driver.change_reservation(instance, old)
         self._set_share(context, instance, old)
         holdings.end_move(instance)
+        preempted.set_next(instance, None)
         instance.new_flavor = None
         instance.task_state = None
         # At start, Nova itself forgets what was under way.
         instance.save(expected_task_state=[in_place.CHANGING, None])
 
-    def _complete(self, instance: objects.Instance, note: str | None) -> None:
+    def _complete(self, context: nova_context.RequestContext,
+                  instance: objects.Instance) -> None:
         self._manager.driver.change_reservation(instance, in_place.after(instance))
         due_shares.mark(instance)
-        _record(instance, note)
+        _record(instance)
         instance.save(expected_task_state=[in_place.CHANGING, None])
+        self._tell(context, instance)
 
-    def _begin(self, instance: objects.Instance, wanted: reservation.Reservation) -> None:
-        """Claim the change, and lock the server with it recorded."""
+    def _begin(self, instance: objects.Instance, wanted: reservation.Reservation,
+               note: str | None) -> None:
+        """Claim the change, and lock the server with it and its note recorded."""
         flavor = flavors.with_reservation(instance.flavor, wanted)
         if not in_place.possible(instance, flavor):
             raise exception.ResizeError(
                 reason='only a server that is active or stopped, and has a '
                        'reservation, can be given another one in place')
+        preempted.set_next(instance, note)
         try:
             self._tracker.claim_in_place(instance, flavor, in_place.CHANGING)
         except claims.NoRoomOnHostError as exc:
@@ -120,8 +121,7 @@ class ReservationChange:
             raise exception.ResizeError(
                 reason='another operation is under way') from None
 
-    def _change(self, context: nova_context.RequestContext, instance: objects.Instance,
-                note: str | None) -> None:
+    def _change(self, context: nova_context.RequestContext, instance: objects.Instance) -> None:
         old, new = in_place.before(instance), in_place.after(instance)
         flavor = instance.new_flavor
         if flavor is None:
@@ -133,7 +133,7 @@ class ReservationChange:
         self._manager.driver.change_reservation(instance, new)
         instance.flavor = flavor
         instance.new_flavor = None
-        _record(instance, note)
+        _record(instance)
         instance.save(expected_task_state=in_place.CHANGING)
         LOG.info('Changed the reservation to %d µs every %d µs.',
                  new.reservation.runtime_us, new.reservation.period_us,
@@ -147,19 +147,23 @@ class ReservationChange:
             raise exception.ResizeError(
                 reason=f'Placement has not enough left of {instance.node}')
 
+    def _tell(self, context: nova_context.RequestContext, instance: objects.Instance) -> None:
+        """Tell Placement what a server has now; what is not heard is told within a minute."""
+        holding = holdings.holding_of(instance)
+        if holding is not None:
+            self._placement(context).try_to_set_share(
+                instance.uuid, in_place_resize.provider_of(instance), holding.reservation.share)
+
     def _placement(self, context: nova_context.RequestContext) -> allocations.PlacementClient:
         return allocations.PlacementClient(
             context.elevated(), self._manager.reportclient)
 
 
-def _record(instance: objects.Instance, note: str | None) -> None:
+def _record(instance: objects.Instance) -> None:
     """Record that a server has its new reservation, and is locked until its hint is stored."""
     holdings.end_move(instance)
     instance.system_metadata[holdings.HINT_DUE] = 'yes'
-    if note is None:
-        instance.system_metadata.pop(preempted.MARK, None)
-    else:
-        instance.system_metadata[preempted.MARK] = note
+    preempted.apply_next(instance)
     instance.task_state = in_place.CHANGED
 
 

@@ -24,6 +24,8 @@ from nova_rt import reservation
 LOG = logging.getLogger(__name__)
 
 MARK = 'rt_preempted'
+# The mark that a server has once the change that has begun is done.
+NEXT = 'rt_next_preempted'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -74,6 +76,23 @@ def mark_of(instance: objects.Instance) -> Mark | None:
     except ValueError:
         LOG.warning('%s cannot be read: %s', MARK, text, instance=instance)
         return None
+
+
+def set_next(instance: objects.Instance, text: str | None) -> None:
+    """Write down the mark that a change leaves, to be saved when it begins; None: none."""
+    if text is None:
+        instance.system_metadata.pop(NEXT, None)
+    else:
+        instance.system_metadata[NEXT] = text
+
+
+def apply_next(instance: objects.Instance) -> None:
+    """Give a server the mark that its change leaves, to be saved when that is done."""
+    text = instance.system_metadata.pop(NEXT, None)
+    if text is None:
+        instance.system_metadata.pop(MARK, None)
+    else:
+        instance.system_metadata[MARK] = text
 
 
 def shrunk(instance: objects.Instance, hints: Mapping[str, object],

@@ -22,7 +22,7 @@ from nova_rt.removal import documents
 
 KEYS = (holdings.PCPUS, holdings.OLD + holdings.PCPUS, holdings.NEW + holdings.PCPUS,
         holdings.IN_PLACE, holdings.HINT_DUE, holdings.SHARE_DUE, holdings.GROWTH,
-        eviction.MARK, preempted.MARK)
+        eviction.MARK, preempted.MARK, preempted.NEXT)
 _MERGED = f'%{shares.EXTRA_SPEC}%'
 _REPORTED = '%"rt_%'
 # Nova's own tables, and its archive of them, which has the same columns.

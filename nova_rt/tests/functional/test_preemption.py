@@ -296,6 +296,23 @@ class TestFaults(PreemptionCase):
         assert self.percent_of(self.soft) == 45, 'it was given back too early'
         self.ends_well()
 
+    def test_killed_while_nova_saves_one_that_is_shrunk_it_is_still_owed_what_it_had(self):
+        changes = self.computes['one'].manager.reservation_change
+        change, died = changes._change, []
+
+        def die(*args):
+            # Nova has saved the flavor before.
+            died.append(args)
+            with mock.patch('nova.db.main.api.instance_update_and_get_original',
+                            side_effect=killed.Killed):
+                change(*args)
+        with (mock.patch.object(changes, '_change', die),
+              mock.patch.object(changes, 'undo', side_effect=killed.Killed)):
+            self.sweep()
+        self.assertNotEqual([], died)
+        self.start('one')
+        self.ends_well()
+
     @full.only
     def test_one_that_is_locked_is_left_alone_but_given_back(self):
         self.api.post_server_action(self.soft['id'], {'lock': None})
