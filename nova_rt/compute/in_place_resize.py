@@ -251,12 +251,14 @@ class InPlaceResize:
 
 def _migration_of(context: nova_context.RequestContext,
                   instance: objects.Instance) -> objects.Migration:
-    """Return what resizes a server in place; a confirmation forgets which that was."""
+    """Return what resizes a server in place; only a confirmation forgets which that was."""
     move = instance.migration_context
     if move is not None:
         return objects.Migration.get_by_id(context, move.migration_id)
+    # Not a later one, which may wait for the service already.
     return max(objects.MigrationList.get_by_filters(
-        context, {'instance_uuid': instance.uuid}), key=lambda migration: migration.id)
+        context, {'instance_uuid': instance.uuid, 'status': 'confirmed'}),
+        key=lambda migration: migration.id)
 
 
 def provider_of(instance: objects.Instance) -> str:
