@@ -32,7 +32,7 @@ SEQUENCES = int(os.environ.get(
     'NOVA_RT_REACTIONS_SEQUENCES', '250' if full.WANTED else '10'))
 SEED = int(os.environ.get('NOVA_RT_REACTIONS_SEED', '1'))
 # Of one cloud, which takes seconds to start, and keeps what its services log.
-AT_ONCE = 250
+AT_ONCE = 100
 STEPS = (10, 20)
 FAULTS = 0.12
 # What a service still does, or calls, before the fault.
