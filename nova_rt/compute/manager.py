@@ -381,7 +381,7 @@ class RTComputeManager(manager.ComputeManager):
     def _finish_interrupted(self, context: nova_context.RequestContext,
                             instance: objects.Instance) -> None:
         if in_place.by_hint(instance):
-            self.reservation_change.undo(context, instance)
+            self.reservation_change.finish_interrupted(context, instance)
         else:
             self.in_place_resize.finish_interrupted(context, instance)
 

@@ -76,6 +76,13 @@ class ReservationChange:
         except reservation.InvalidReservationError as exc:
             raise exception.ResizeError(reason=_reason(exc)) from None
 
+    def finish_interrupted(self, context: nova_context.RequestContext,
+                           instance: objects.Instance) -> None:
+        """Undo or complete a change that was interrupted, when the service starts."""
+        self.undo(context, instance)
+        if holdings.HINT_DUE in instance.system_metadata:
+            self._tell(context, instance)
+
     def undo(self, context: nova_context.RequestContext, instance: objects.Instance) -> None:
         """Give a server back what it had; repeated, it does what is left.
 
@@ -84,7 +91,7 @@ class ReservationChange:
         """
         if instance.new_flavor is None:
             if in_place.by_hint(instance):
-                self._complete(context, instance)
+                self._complete(instance)
             return
         old = in_place.before(instance)
         self._manager.driver.change_reservation(instance, old)
@@ -96,13 +103,11 @@ class ReservationChange:
         # At start, Nova itself forgets what was under way.
         instance.save(expected_task_state=[in_place.CHANGING, None])
 
-    def _complete(self, context: nova_context.RequestContext,
-                  instance: objects.Instance) -> None:
+    def _complete(self, instance: objects.Instance) -> None:
         self._manager.driver.change_reservation(instance, in_place.after(instance))
         due_shares.mark(instance)
         _record(instance)
         instance.save(expected_task_state=[in_place.CHANGING, None])
-        self._tell(context, instance)
 
     def _begin(self, instance: objects.Instance, wanted: reservation.Reservation,
                note: str | None) -> None:

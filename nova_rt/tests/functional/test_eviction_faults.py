@@ -11,6 +11,7 @@ from nova_rt import closing
 from nova_rt.instance import eviction
 from nova_rt.reaction import records
 from nova_rt.tests.functional import evicting
+from nova_rt.tests.functional import killed
 
 
 class FaultsTestCase(evicting.EvictingTestCase):
@@ -36,21 +37,21 @@ class FaultsTestCase(evicting.EvictingTestCase):
 
     def test_killed_when_it_is_marked(self):
         with mock.patch.object(compute_api.API, '_record_action_start', _killed), \
-                pytest.raises(Killed):
+                pytest.raises(killed.Killed):
             self.evict()
         self.start('host1')
         self.is_stopped_and_started_again()
 
     def test_killed_when_it_is_stopped_and_nobody_knows(self):
         with mock.patch.object(self.manager.rt, 'close', _killed), \
-                pytest.raises(Killed):
+                pytest.raises(killed.Killed):
             self.evict()
         self.is_eventually(self.lesser, 'SHUTOFF')
         self.start('host1')
         self.is_stopped_and_started_again()
 
     def test_killed_when_nobody_was_told(self):
-        with mock.patch.object(records, 'write', _killed), pytest.raises(Killed):
+        with mock.patch.object(records, 'write', _killed), pytest.raises(killed.Killed):
             self.evict()
         self.is_eventually(self.lesser, 'SHUTOFF')
         self.start('host1')
@@ -75,7 +76,7 @@ class FaultsTestCase(evicting.EvictingTestCase):
         self.is_eventually(self.lesser, 'SHUTOFF')
         self.pass_time()
         with mock.patch.object(compute_api.API, '_record_action_start', _killed), \
-                pytest.raises(Killed):
+                pytest.raises(killed.Killed):
             self.look()
         self.start('host1')
         self.is_eventually(self.lesser, 'ACTIVE')
@@ -137,9 +138,5 @@ class FaultsTestCase(evicting.EvictingTestCase):
         self.is_eventually(self.lesser, 'SHUTOFF')
 
 
-class Killed(BaseException):
-    """The service has been killed."""
-
-
 def _killed(*args, **kwargs):
-    raise Killed
+    raise killed.Killed

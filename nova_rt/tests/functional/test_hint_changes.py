@@ -21,6 +21,7 @@ from nova_rt.cmd import manage_reservation
 from nova_rt.instance import flavors
 from nova_rt.instance import in_place
 from nova_rt.testing import cases
+from nova_rt.tests.functional import killed
 from nova_rt.tests.functional import test_in_place
 
 
@@ -277,16 +278,7 @@ class TestInterruptions(HintTestCase):
 
     def killed_at(self, called, percent):
         """Lose the service in a change, when it calls something; None: before all else."""
-        changes = self.computes['host1'].manager.reservation_change
-        change = changes._change
-
-        def die(*args):
-            if called:
-                with mock.patch(called, side_effect=_Killed):
-                    change(*args)
-            raise _Killed
-        with (mock.patch.object(changes, '_change', die),
-              mock.patch.object(changes, 'undo', side_effect=_Killed)):
+        with killed.in_change(self.computes['host1'], called, _Killed):
             self.assertIn('does not answer', self.refused(percent * 1000))
 
     def test_killed_before_placement_is_told_it_is_told_when_it_starts(self):
@@ -302,8 +294,7 @@ class TestInterruptions(HintTestCase):
 
     def test_killed_while_nova_saves_it_is_completed_when_it_starts(self):
         for percent in (20, 60):
-            # Nova has saved the flavor before.
-            self.killed_at('nova.db.main.api.instance_update_and_get_original', percent)
+            self.killed_at(killed.FLAVOR_SAVED, percent)
             self.start('host1')
             self.set()
             self._run_periodics()

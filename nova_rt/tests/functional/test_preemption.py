@@ -297,17 +297,7 @@ class TestFaults(PreemptionCase):
         self.ends_well()
 
     def test_killed_while_nova_saves_one_that_is_shrunk_it_is_still_owed_what_it_had(self):
-        changes = self.computes['one'].manager.reservation_change
-        change, died = changes._change, []
-
-        def die(*args):
-            # Nova has saved the flavor before.
-            died.append(args)
-            with mock.patch('nova.db.main.api.instance_update_and_get_original',
-                            side_effect=killed.Killed):
-                change(*args)
-        with (mock.patch.object(changes, '_change', die),
-              mock.patch.object(changes, 'undo', side_effect=killed.Killed)):
+        with killed.in_change(self.computes['one'], killed.FLAVOR_SAVED) as died:
             self.sweep()
         self.assertNotEqual([], died)
         self.start('one')
