@@ -48,7 +48,7 @@ class NodeImage(Service):
             self._link('kernel', f'{image}.vmlinuz')
             self._link('initrd', f'{image}.initrd')
         else:
-            self._link('kernel', self._made('kernel', ROOT / 'kernel' / 'build', 'node'))
+            self._link('kernel', self._made('kernel', ROOT / 'kernel' / 'build', 'hcbs'))
 
     def _made(self, what: str, *command: object) -> str:
         """Return what a script has made, as the last line of its output says."""
