@@ -29,6 +29,7 @@ from nova_rt import reservation
 from nova_rt.api import paste_ini
 from nova_rt.testing import nova33
 from nova_rt.testing import quick_database
+from nova_rt.testing import quick_policies
 
 CONF = nova.conf.CONF
 
@@ -53,7 +54,7 @@ def write_paste_config(case: test.TestCase, text: str) -> str:
 
 
 class NovaTestCase(test.TestCase):
-    """A Nova test case without nova-rt, on native threads and quick databases."""
+    """A Nova test case without nova-rt, on native threads, with quick databases and policies."""
 
     def setUp(self) -> None:
         # Nova deletes all attributes at the end, and pytest the one that it
@@ -62,6 +63,7 @@ class NovaTestCase(test.TestCase):
                         getattr(self, self._testMethodName))
         self.useFixture(nova33.NativeThreads(self))
         self.useFixture(quick_database.QuickDatabases())
+        self.useFixture(quick_policies.QuickPolicies())
         # Nova's fixture serialises changes of cell with a lock that stops all
         # threads for ever once enough of them meet. Real contexts need none.
         self.useFixture(fixtures.MockPatchObject(

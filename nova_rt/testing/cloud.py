@@ -109,6 +109,8 @@ class StockCloudTestCase(integrated_helpers.ProviderUsageBaseTestCase, cases.Nov
             self.notifier, 'wait_for_versioned_notifications', functools.partial(
                 self.notifier.wait_for_versioned_notifications,
                 timeout=PATIENCE / 2)))
+        # That of the tests of the API is enough, and it takes long.
+        self.flags(response_validation='ignore', group='api')
 
     def _wait_for_server_parameter(self, server: Body, expected_params: Body,
                                    max_retries: int = PATIENCE, **kwargs: Any) -> Body:

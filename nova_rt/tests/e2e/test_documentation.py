@@ -10,6 +10,7 @@ import shutil
 import pytest
 
 from nova_rt.testing import documentation
+from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
 from stack.services import libvirt
 
@@ -80,6 +81,7 @@ def test_a_users_pages(reader, user, made, operator, kernel):
     reader(names={'big': too_large.id}).read('doc/source/user/refusals.rst')
 
 
+@full.only
 def test_the_guide_from_an_slo_to_a_server(reader, made, tmp_path):
     made.append('sip')
     (tmp_path / 'reservations.jsonl').write_text(json.dumps(ADD))

@@ -2,7 +2,7 @@
 """Random operations with faults, after which all must say the same.
 
 NOVA_RT_CHAOS_SEEDS names the seeds (``1``; with FULL=1, ``1-10``),
-NOVA_RT_CHAOS_OPERATIONS is how many operations each has (50; with FULL=1, 100). A seed
+NOVA_RT_CHAOS_OPERATIONS is how many operations each has (30; with FULL=1, 100). A seed
 gives the same operations each time, though not the same order of events: Nova's services
 are threads.
 NOVA_RT_CHAOS_PATIENCE_S is how long a service waits for another's answer. It is long, as
@@ -28,7 +28,7 @@ from nova_rt.testing import full
 from nova_rt.tests.functional import messages
 
 OPERATIONS = int(os.environ.get(
-    'NOVA_RT_CHAOS_OPERATIONS', '100' if full.WANTED else '50'))
+    'NOVA_RT_CHAOS_OPERATIONS', '100' if full.WANTED else '30'))
 _first, _, _last = os.environ.get(
     'NOVA_RT_CHAOS_SEEDS', '1-10' if full.WANTED else '1').partition('-')
 SEEDS = range(int(_first), int(_last or _first) + 1)

@@ -10,7 +10,7 @@ from nova_rt.testing import full
 
 # Bandwidth in percent and vCPUs, mixed so that the hosts fill unevenly.
 MIX = ((50, 2), (30, 1), (40, 3), (75, 1), (10, 4), (20, 2))
-SERVERS = 200 if full.WANTED else 80
+SERVERS = 200 if full.WANTED else 40
 CLIENTS = 16
 
 

@@ -155,6 +155,7 @@ class TestTables(CriticalityCase):
     def test_table_3_first_deployment(self):
         self.check_table_3(FIRST)
 
+    @full.only
     def test_table_3_second_deployment(self):
         self.check_table_3(SECOND)
 

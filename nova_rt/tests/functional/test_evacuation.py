@@ -94,8 +94,8 @@ class TestEvacuation(moves.MovesTestCase):
 class TestManyEvacuations(moves.MovesTestCase):
 
     HOSTS = 3
-    # Of so many percent of a CPU, of which three hosts of four take a sixth more.
-    SERVERS, PERCENT = (50, 19) if full.WANTED else (20, 47)
+    # Of so many percent of a CPU, of which three hosts of four take a fifth more.
+    SERVERS, PERCENT = (50, 19) if full.WANTED else (10, 60)
 
     def setUp(self):
         super().setUp()

@@ -21,6 +21,7 @@ from nova_rt.cmd import manage_reservation
 from nova_rt.instance import flavors
 from nova_rt.instance import in_place
 from nova_rt.testing import cases
+from nova_rt.testing import full
 from nova_rt.tests.functional import killed
 from nova_rt.tests.functional import test_in_place
 
@@ -233,6 +234,7 @@ class TestInterruptions(HintTestCase):
         self.set()
         self.assert_has(60, rt_runtime_us=60_000)
 
+    @full.only
     def test_unlocked_by_an_operator_it_is_finished_all_the_same(self):
         with mock.patch.object(objects.RequestSpec, 'save',
                                side_effect=exception.NotFound()):

@@ -15,6 +15,7 @@ from nova_rt import shares
 from nova_rt.instance import flavors
 from nova_rt.testing import cases
 from nova_rt.testing import cloud
+from nova_rt.testing import full
 from nova_rt.tests.functional import killed
 
 
@@ -143,6 +144,7 @@ class TestResize(InPlaceTestCase):
         self.assert_applied(60, 60, 0, 0)
         self.assert_audited()
 
+    @full.only
     def test_a_stopped_server_that_is_reverted_stays_stopped(self):
         self._stop_server(self.server)
         self._resize_server(self.server, self.make_flavor(60, 2))
@@ -212,6 +214,7 @@ class TestResize(InPlaceTestCase):
         self.assert_applied(30, 30, 0, 0, host='host2')
         self.assert_settled(self.server, hinted)
 
+    @full.only
     def test_resized_again_and_again_it_runs_on(self):
         for percent in (60, 95, 10, 50):
             self._resize_server(self.server, self.make_flavor(percent, 2))
@@ -317,6 +320,7 @@ class TestNovasWay(InPlaceTestCase):
             vcpu=2, memory_mb=128, disk=1, extra_spec={
                 cases.RUNTIME: '60000', cases.PERIOD: '100000'}))
 
+    @full.only
     def test_a_flavor_with_another_policy_restarts_it(self):
         self.resized(self.make_flavor(60, 2, **{'hw:cpu.rt_policy': 'rr'}))
 
@@ -336,6 +340,7 @@ class TestNovasWay(InPlaceTestCase):
         self.flags(allow_resize_to_same_host=False)
         self.resized(self.make_flavor(60, 2))
 
+    @full.only
     def test_from_a_disabled_host_it_moves(self):
         service = self.admin_api.get_services(
             host='host1', binary='nova-compute')[0]

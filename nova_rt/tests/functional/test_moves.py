@@ -8,6 +8,7 @@ from nova.compute import rpcapi
 
 from nova_rt.testing import cases
 from nova_rt.testing import cloud
+from nova_rt.testing import full
 
 
 class MovesTestCase(cloud.CloudTestCase):
@@ -78,6 +79,7 @@ class TestResizeToAnotherHost(MovesTestCase):
         self.assertEqual(0, self.allocated_on('host1'))
         self.assert_audited()
 
+    @full.only
     def test_confirmed_after_a_periodic_task_it_is_the_same(self):
         self._resize_server(self.server, self.large)
         self._run_periodics()
@@ -91,6 +93,7 @@ class TestResizeToAnotherHost(MovesTestCase):
         self.assertEqual((0, 1), self.pcpus_of(self.server))
         self.assert_settled(self.server, self.other)
 
+    @full.only
     def test_reverted_after_a_periodic_task_it_is_the_same(self):
         self._resize_server(self.server, self.large)
         self._run_periodics()
@@ -123,12 +126,14 @@ class TestResizeToAnotherHost(MovesTestCase):
         self._delete_server(self.server)
         self.assert_settled(self.other)
 
+    @full.only
     def test_deleted_after_confirm_it_holds_nothing(self):
         self._resize_server(self.server, self.large)
         self._confirm_resize(self.server)
         self._delete_server(self.server)
         self.assert_settled(self.other)
 
+    @full.only
     def test_deleted_after_revert_it_holds_nothing(self):
         self._resize_server(self.server, self.large)
         self._run_periodics()
@@ -233,6 +238,7 @@ class TestResizeOnTheSameHost(MovesTestCase):
         self.assertEqual((0, 1), self.pcpus_of(self.server))
         self.assert_settled(self.server)
 
+    @full.only
     def test_reverted_after_a_periodic_task_it_is_the_same(self):
         self._resize_server(self.server, self.large)
         self._run_periodics()
@@ -240,6 +246,7 @@ class TestResizeOnTheSameHost(MovesTestCase):
         self.assertEqual((0, 1), self.pcpus_of(self.server))
         self.assert_settled(self.server)
 
+    @full.only
     def test_reverted_and_not_yet_back_it_holds_the_old_share_only(self):
         self._resize_server(self.server, self.large)
         with self.observed(self.manager_of('host1'), 'finish_revert_resize',
@@ -265,6 +272,7 @@ class TestResizeOnTheSameHost(MovesTestCase):
             self._wait_for_migration_status(self.server, ['error'])
         self.assert_settled(self.server)
 
+    @full.only
     def test_deleted_after_confirm_it_holds_nothing(self):
         self._resize_server(self.server, self.large)
         self._confirm_resize(self.server)

@@ -21,6 +21,7 @@ from nova_rt.instance import vcpu_move
 from nova_rt.instance import vcpu_move_request
 from nova_rt.testing import cloud
 from nova_rt.testing import fake_driver
+from nova_rt.testing import full
 
 
 class MoveTestCase(cloud.CloudTestCase):
@@ -249,6 +250,7 @@ class TestContainers(_Moves, MoveTestCase):
         pass
 
 
+@full.only
 class TestMachines(_Moves, MoveTestCase):
 
     compute_driver = 'fake.FakeMachineDriver'

@@ -105,6 +105,7 @@ def web(user, rt1):
             user.run(f'security group rule delete {rule.id}')
 
 
+@full.only
 def test_the_page_on_the_stack(stack, user, web, tmp_path):
     def address():
         server = user.cloud.compute.find_server(web)

@@ -26,7 +26,7 @@ from nova_rt.virt.deadline import scheduler
 from stack import supply
 from stack import vcpus
 
-MOVES = 24
+MOVES = 24 if full.WANTED else 12
 PERIOD_US = 100_000
 # Of a share.
 TOLERANCE = 0.003

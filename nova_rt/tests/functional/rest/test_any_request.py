@@ -22,7 +22,7 @@ from nova_rt.tests.functional.rest import test_commands
 
 # None: what Schemathesis makes of the header, most often nonsense.
 VERSIONS = st.none() | st.sampled_from(microversions.VERSIONS)
-EXAMPLES = 400 if full.WANTED else 25
+EXAMPLES = 400 if full.WANTED else 12
 
 
 class TestAnyRequest(test_commands.CommandsCase):
