@@ -142,8 +142,9 @@ time.sleep(60)
 
 @pytest.mark.parametrize('interrupt', [
     lambda process: process.terminate(),
-    lambda process: os.killpg(process.pid, signal.SIGINT)],
-    ids=['as CI cancels it', 'with Ctrl-C'])
+    lambda process: os.killpg(process.pid, signal.SIGINT),
+    lambda process: process.send_signal(signal.SIGINT)],
+    ids=['as CI cancels it', 'with Ctrl-C', 'by its number alone'])
 def test_interrupted_tests_have_cleaned_up_before_the_status_is_130(
         testing, tmp_path, interrupt):
     interrupt(testing)
