@@ -21,7 +21,7 @@ demo:  ## run the demo (KEEP=1: leave it running; MODE=vm|container|embedded|hcb
 test:  ## run most stages; the last line counts the tests
 	@PYTHON=$(PYTHON) tools/prepare stack guest docs kubernetes
 	@.venv/bin/python tools/run-tests pep8 mypy docs unit tacker watcher functional kolla \
-	    db e2e machines mano tempest kernel experiments kubernetes guest
+	    db e2e machines mano kernel experiments kubernetes guest
 
 unit tacker watcher functional pep8 mypy:  ## run one stage
 	@PYTHON=$(PYTHON) tools/prepare

@@ -74,16 +74,17 @@ def _add(suite: TestSuite, test: Test) -> str:
     began, ended = (test['timestamps'] + [None, None])[:2]
     seconds = (ended - began).total_seconds() if began and ended else 0.0
     case = TestCase(method, owner, round(seconds, 3))
-    reason = ''
+    said = ''
     if result:
         reason = _reason(test)
         # The reason of a failure is in its last line.
-        entry = result(reason.strip().splitlines()[-1])
+        said = reason.strip().splitlines()[-1]
+        entry = result(said)
         entry.text = reason
         case.result = [entry]
     suite.add_testcase(case)
     print(f'{outcome:8} {seconds:6.1f} s  {owner.removeprefix("nova_rt_tempest_plugin.tests.")}.'
-          f'{method}{": " + reason.strip() if outcome == "skipped" else ""}')
+          f'{method}{": " + said if said else ""}')
     return outcome
 
 
