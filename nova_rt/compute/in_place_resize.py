@@ -16,7 +16,6 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.compute import manager as nova_manager
-from nova.compute import power_state
 from nova.compute import task_states
 from nova.compute import utils as compute_utils
 from nova.compute import vm_states
@@ -26,6 +25,7 @@ from oslo_utils import timeutils
 
 from nova_rt import allocations
 from nova_rt import ledger
+from nova_rt.compute import confirmation
 from nova_rt.compute import resource_tracker
 from nova_rt.instance import in_place
 from nova_rt.instance import moves
@@ -198,29 +198,14 @@ class InPlaceResize:
         if instance.task_state not in _INTERRUPTED:
             return
         migration = _migration_of(context, instance)
-        if migration.status == 'confirming':
-            self._manager.confirm_resize(context, instance, migration)
-        elif migration.status == 'confirmed':
-            self._complete_confirmation(context, instance, migration)
+        if migration.status in confirmation.BEGUN:
+            confirmation.finish(self._manager, context, instance, migration)
         elif instance.task_state == task_states.RESIZE_REVERTING:
             self._give_back(context, instance, migration)
             self._record_undone(instance, migration, 'reverted')
         elif instance.task_state is not None or migration.status != 'finished':
             self._give_back(context, instance, migration)
             self._record_undone(instance, migration, 'error')
-
-    def _complete_confirmation(self, context: nova_context.RequestContext,
-                               instance: objects.Instance,
-                               migration: objects.Migration) -> None:
-        """Do what is left of a confirmation that Nova has recorded, and would not repeat."""
-        self._manager._delete_allocation_after_move(context, instance, migration)
-        instance.drop_migration_context()
-        if instance.vm_state == vm_states.RESIZED:
-            instance.vm_state = (
-                vm_states.STOPPED if instance.power_state == power_state.SHUTDOWN
-                else vm_states.ACTIVE)
-        instance.task_state = None
-        self._manager._delete_stashed_flavor_info(instance)
 
     def undo_unclaimed(self, context: nova_context.RequestContext, node: str) -> None:
         """Undo resizes that were interrupted before their claim.

@@ -19,6 +19,7 @@ from oslo_service import periodic_task
 from nova_rt import allocations
 from nova_rt import errors
 from nova_rt import reservation
+from nova_rt.compute import confirmation
 from nova_rt.compute import deletion
 from nova_rt.compute import evacuation
 from nova_rt.compute import evictions
@@ -353,7 +354,7 @@ class RTComputeManager(manager.ComputeManager):
     # What was interrupted
 
     def pre_start_hook(self, service_ref: objects.Service) -> None:
-        """See base class; then each change in place and live migration is ended."""
+        """See base class; then changes in place, live migrations and confirmations are ended."""
         super().pre_start_hook(service_ref)
         context = nova_context.get_admin_context()
         while self._interrupted:
@@ -364,8 +365,13 @@ class RTComputeManager(manager.ComputeManager):
                      context, self.host, expected_attrs=list(moves.ATTRIBUTES))
                  if in_place.begun(instance) and not in_place.by_move(instance)]
         for instance in begun:
+            finish = (self.reservation_change.finish_interrupted if in_place.by_hint(instance)
+                      else self.in_place_resize.finish_interrupted)
             with in_place_resize.logged(instance):
-                self._finish_interrupted(context, instance)
+                finish(context, instance)
+        for instance, migration in confirmation.interrupted(context, service_ref):
+            with in_place_resize.logged(instance):
+                confirmation.finish(self, context, instance, migration)
         for node in list(self.rt.compute_nodes):
             self.in_place_resize.undo_unclaimed(context, node)
         if begun:
@@ -377,13 +383,6 @@ class RTComputeManager(manager.ComputeManager):
         if self._reactions is not None:
             self._reactions.end()
         super().cleanup_host()
-
-    def _finish_interrupted(self, context: nova_context.RequestContext,
-                            instance: objects.Instance) -> None:
-        if in_place.by_hint(instance):
-            self.reservation_change.finish_interrupted(context, instance)
-        else:
-            self.in_place_resize.finish_interrupted(context, instance)
 
     def _placement(self, context: nova_context.RequestContext) -> allocations.PlacementClient:
         return allocations.PlacementClient(

@@ -105,6 +105,11 @@ def switch_side(instance: objects.Instance, prefix: str) -> None:
     set_pcpus(instance, ledger.from_mask(mask) if mask else None)
 
 
+def has_sides(instance: objects.Instance) -> bool:
+    """Whether a server holds something for a move, or for a change in place."""
+    return any(prefix + PCPUS in instance.system_metadata for prefix in (OLD, NEW))
+
+
 def end_move(instance: objects.Instance) -> None:
     """Forget both sides of a move, or of a change in place."""
     set_pcpus(instance, None, OLD)

@@ -82,9 +82,7 @@ def _is_moved_by(instance: objects.Instance,
     """
     move = instance.migration_context
     return move is not None and move.migration_id == migration.id and not (
-        in_place.by_move(instance)) and any(
-        prefix + holdings.PCPUS in instance.system_metadata
-        for prefix in (holdings.OLD, holdings.NEW))
+        in_place.by_move(instance)) and holdings.has_sides(instance)
 
 
 def coming_back(context: nova_context.RequestContext, here: Place,

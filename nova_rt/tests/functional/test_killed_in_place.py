@@ -1,66 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A service that is killed between any two of its writes during a resize in place."""
 
-import contextlib
 import itertools
-import threading
-from unittest import mock
-
-from nova.db.main import api as db
-from nova.scheduler.client import report
 
 from nova_rt.testing import cases
 from nova_rt.tests.functional import killed
 from nova_rt.tests.functional import test_in_place
 
-# What outlives the service: databases, Placement, and the kernel's budgets.
-DATABASE = ('instance_update_and_get_original', 'instance_extra_update_by_uuid',
-            'migration_update')
-PLACEMENT = ('put', 'post', 'delete')
 
-
-class TestKilledAtAnyWrite(test_in_place.InPlaceTestCase):
+class TestKilledAtAnyWrite(killed.AtAnyWrite, test_in_place.InPlaceTestCase):
     """It is started again, and the server has all of the old or of the new."""
 
     HOSTS = 1
-
-    def writers(self):
-        driver = self.computes['host1'].manager.driver
-        return [*((db, name) for name in DATABASE),
-                *((report.SchedulerReportClient, name) for name in PLACEMENT),
-                (driver, 'change_reservation')]
-
-    def killed_at(self, number, target, method, **action):
-        """Act on the server; die in a method of the service, before a write.
-
-        :param number: of the write, from 0 on
-        :returns: whether the method had as many
-        """
-        wrapped, ended = getattr(target, method), threading.Event()
-        writes, died = itertools.count(), []
-
-        def mortal(write):
-            def do(*args, **kwargs):
-                if next(writes) >= number:
-                    died.append(method)
-                    # Also where something else is cleaned up after it.
-                    raise killed.Killed
-                return write(*args, **kwargs)
-            return do
-
-        def run(*args, **kwargs):
-            with contextlib.ExitStack() as patches:
-                patches.callback(ended.set)
-                for owner, name in self.writers():
-                    patches.enter_context(mock.patch.object(
-                        owner, name, mortal(getattr(owner, name))))
-                return wrapped(*args, **kwargs)
-        with mock.patch.object(target, method, run):
-            self.api.post_server_action(self.server['id'], action)
-            self.assertTrue(ended.wait(60))
-        if died:
-            self.start('host1')
-        return bool(died)
 
     def assert_all_is(self, percent):
         self._wait_for_server_parameter(self.server, {
@@ -74,8 +25,8 @@ class TestKilledAtAnyWrite(test_in_place.InPlaceTestCase):
             flavor = self.make_flavor(percent, 2)
             for number in itertools.count():
                 manager = self.computes['host1'].manager
-                if not self.killed_at(number, manager.in_place_resize, 'resize',
-                                      resize={'flavorRef': flavor}):
+                if not self.killed_at(number, 'host1', manager.in_place_resize,
+                                      'resize', resize={'flavorRef': flavor}):
                     break
                 self.assert_all_is(50)
             self.assertGreater(number, 3)
@@ -87,7 +38,7 @@ class TestKilledAtAnyWrite(test_in_place.InPlaceTestCase):
         for number in itertools.count():
             self._resize_server(self.server, flavor)
             manager = self.computes['host1'].manager
-            if not self.killed_at(number, manager.in_place_resize, 'revert',
+            if not self.killed_at(number, 'host1', manager.in_place_resize, 'revert',
                                   revertResize=None):
                 break
             self.assert_all_is(50)
@@ -97,7 +48,7 @@ class TestKilledAtAnyWrite(test_in_place.InPlaceTestCase):
         for number, percent in zip(itertools.count(), itertools.cycle((20, 50))):
             self._resize_server(self.server, self.make_flavor(percent, 2))
             manager = self.computes['host1'].manager
-            if not self.killed_at(number, manager, 'confirm_resize',
+            if not self.killed_at(number, 'host1', manager, 'confirm_resize',
                                   confirmResize=None):
                 break
             self.assert_all_is(percent)

@@ -251,6 +251,8 @@ class ComputeNodeList(_Object):
 
 class Service(_Object):
     host: str
+    created_at: datetime
+    last_seen_up: datetime | None
     def create(self) -> None: ...
     disabled: bool
     disabled_reason: str | None
