@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service that is killed between any two of its writes while it moves a server."""
+
+import itertools
+
+from nova_rt.testing import full
+from nova_rt.tests.functional import killed
+from nova_rt.tests.functional import test_moves
+
+# From one write before which it dies to the next that is tried.
+STEP = 1 if full.WANTED else 3
+
+
+class TestDeleted(killed.AtAnyWrite, test_moves.MovesTestCase):
+    """Whatever becomes of the server, once it is deleted nothing of it is left."""
+
+    def setUp(self):
+        super().setUp()
+        self.small, self.large = self.make_flavor(50, 2), self.make_flavor(60, 2)
+
+    def assert_leaves_nothing(self, host, method, moved=False, **action):
+        for number in itertools.count(step=STEP):
+            self.server = self.boot_on('host1', self.small)
+            if moved:
+                self._resize_server(self.server, self.large)
+            if not self.killed_at(number, host, self.manager_of(host), method, **action):
+                break
+            self._delete_server(self.server)
+            # Another host learns of it then.
+            self._run_periodics()
+            self.assert_settled()
+            self.assert_audited()
+        self.assertGreater(number, 3)
+
+    @full.only
+    def test_its_resize_is_prepared(self):
+        self.assert_leaves_nothing('host2', 'prep_resize', resize={'flavorRef': self.large})
+
+    @full.only
+    def test_it_leaves_the_source(self):
+        self.assert_leaves_nothing('host1', 'resize_instance', resize={'flavorRef': self.large})
+
+    @full.only
+    def test_it_arrives(self):
+        self.assert_leaves_nothing('host2', 'finish_resize', resize={'flavorRef': self.large})
+
+    def test_it_is_taken_back(self):
+        self.assert_leaves_nothing('host2', 'revert_resize', moved=True, revertResize=None)
+
+    def test_it_is_back(self):
+        self.assert_leaves_nothing('host1', 'finish_revert_resize', moved=True,
+                                   revertResize=None)
+
+    @full.only
+    def test_it_is_confirmed(self):
+        self.assert_leaves_nothing('host1', 'confirm_resize', moved=True, confirmResize=None)
