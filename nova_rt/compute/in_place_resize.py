@@ -25,7 +25,7 @@ from oslo_utils import timeutils
 
 from nova_rt import allocations
 from nova_rt import ledger
-from nova_rt.compute import confirmation
+from nova_rt.compute import interrupted_moves
 from nova_rt.compute import resource_tracker
 from nova_rt.instance import in_place
 from nova_rt.instance import moves
@@ -198,8 +198,8 @@ class InPlaceResize:
         if instance.task_state not in _INTERRUPTED:
             return
         migration = _migration_of(context, instance)
-        if migration.status in confirmation.BEGUN:
-            confirmation.finish(self._manager, context, instance, migration)
+        if migration.status in interrupted_moves.CONFIRMATION:
+            interrupted_moves.finish(self._manager, context, instance, migration)
         elif instance.task_state == task_states.RESIZE_REVERTING:
             self._give_back(context, instance, migration)
             self._record_undone(instance, migration, 'reverted')

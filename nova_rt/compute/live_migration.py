@@ -138,6 +138,9 @@ def _take_back(compute: Compute, context: nova_context.RequestContext,
     has_stayed(context, instance)
     instance.drop_migration_context()
     instance.save()
+    # Nova ends only one that has begun to run.
+    migration.status = 'error'
+    migration.save()
 
 
 def _read_sides(context: nova_context.RequestContext, instance: objects.Instance) -> bool:

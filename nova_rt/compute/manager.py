@@ -19,11 +19,11 @@ from oslo_service import periodic_task
 from nova_rt import allocations
 from nova_rt import errors
 from nova_rt import reservation
-from nova_rt.compute import confirmation
 from nova_rt.compute import deletion
 from nova_rt.compute import evacuation
 from nova_rt.compute import evictions
 from nova_rt.compute import in_place_resize
+from nova_rt.compute import interrupted_moves
 from nova_rt.compute import live_migration
 from nova_rt.compute import reactions
 from nova_rt.compute import reservation_change
@@ -354,7 +354,7 @@ class RTComputeManager(manager.ComputeManager):
     # What was interrupted
 
     def pre_start_hook(self, service_ref: objects.Service) -> None:
-        """See base class; then changes in place, live migrations and confirmations are ended."""
+        """See base class; then changes in place and moves that were interrupted are ended."""
         super().pre_start_hook(service_ref)
         context = nova_context.get_admin_context()
         while self._interrupted:
@@ -369,9 +369,9 @@ class RTComputeManager(manager.ComputeManager):
                       else self.in_place_resize.finish_interrupted)
             with in_place_resize.logged(instance):
                 finish(context, instance)
-        for instance, migration in confirmation.interrupted(context, service_ref):
+        for instance, migration in interrupted_moves.of_source(context, service_ref):
             with in_place_resize.logged(instance):
-                confirmation.finish(self, context, instance, migration)
+                interrupted_moves.finish(self, context, instance, migration)
         for node in list(self.rt.compute_nodes):
             self.in_place_resize.undo_unclaimed(context, node)
         if begun:

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moves of servers that have left, or are about to, whose source was interrupted at their end.
+
+Nova records that a move is confirmed, or completed, before it does the rest, and repeats none
+of it: a server would stay resized, and what Placement has allocated for the source would stay
+allocated.
+"""
+
+from collections.abc import Iterator
+import datetime
+
+from nova import context as nova_context
+from nova import objects
+from nova.compute import manager as nova_manager
+from nova.compute import power_state
+from nova.compute import vm_states
+
+from nova_rt.instance import holdings
+from nova_rt.instance import in_place
+from nova_rt.instance import moves
+
+# Between what Nova records and the rest passes much less.
+_LONGEST = datetime.timedelta(hours=1)
+# As Nova's migrations say it: of a resize or a cold migration, and of a live migration.
+CONFIRMATION = _CONFIRMING, _CONFIRMED = 'confirming', 'confirmed'
+_RUNNING, _COMPLETED = 'running', 'completed'
+
+
+def finish(manager: nova_manager.ComputeManager, context: nova_context.RequestContext,
+           instance: objects.Instance, migration: objects.Migration) -> None:
+    """Do what is left of a move."""
+    if migration.status == _CONFIRMING:
+        manager.confirm_resize(context, instance, migration)
+        return
+    manager._delete_allocation_after_move(context, instance, migration)
+    if migration.is_live_migration:
+        migration.status = _COMPLETED
+        migration.save()
+    else:
+        _finish_confirmation(manager, instance)
+
+
+def _finish_confirmation(manager: nova_manager.ComputeManager,
+                         instance: objects.Instance) -> None:
+    instance.drop_migration_context()
+    if instance.vm_state == vm_states.RESIZED:
+        instance.vm_state = (
+            vm_states.STOPPED if instance.power_state == power_state.SHUTDOWN
+            else vm_states.ACTIVE)
+    instance.task_state = None
+    manager._delete_stashed_flavor_info(instance)
+
+
+def of_source(context: nova_context.RequestContext, service: objects.Service,
+              ) -> Iterator[tuple[objects.Instance, objects.Migration]]:
+    """Yield servers with a reservation that a host was the source of, and what moves them.
+
+    :param service: of the host; of what is recorded as done it looks only at what was
+        recorded since the service was last seen
+    """
+    of_host = {'source_compute': service.host}
+    seen = service.last_seen_up or service.created_at
+    migrations = {
+        migration.instance_uuid: migration
+        for filters in (
+            {**of_host, 'status': [_CONFIRMED, _COMPLETED], 'changes-since': seen - _LONGEST},
+            {**of_host, 'status': [_CONFIRMING, _RUNNING]})
+        for migration in objects.MigrationList.get_by_filters(context, filters)}
+    if not migrations:
+        return
+    for instance in objects.InstanceList.get_by_filters(
+            context, {'uuid': sorted(migrations), 'deleted': False},
+            expected_attrs=list(moves.ATTRIBUTES)):
+        migration = migrations[instance.uuid]
+        if instance.task_state is None and (
+                _has_arrived(instance, migration) if migration.is_live_migration
+                else _is_unconfirmed(instance, migration)):
+            yield instance, migration
+
+
+def _has_arrived(instance: objects.Instance, migration: objects.Migration) -> bool:
+    """Whether a live migration's destination has the server, as far as it is concerned."""
+    return (instance.host == migration.dest_compute
+            and holdings.holding_of(instance) is not None)
+
+
+def _is_unconfirmed(instance: objects.Instance, migration: objects.Migration) -> bool:
+    """Whether Nova has not forgotten both sides, which it does last, nor begun another move."""
+    move = instance.migration_context
+    return (holdings.has_sides(instance) and not in_place.begun(instance)
+            and (move is None or move.migration_id == migration.id))

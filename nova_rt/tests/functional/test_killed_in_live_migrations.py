@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service that is killed between any two of its writes of a live migration."""
+
+import itertools
+
+from nova_rt.testing import cloud
+from nova_rt.testing import full
+from nova_rt.tests.functional import killed
+
+# From one write before which it dies to the next that is tried.
+STEP = 1 if full.WANTED else 3
+
+
+class TestKilledInALiveMigration(killed.AtAnyWrite, cloud.CloudTestCase):
+    """The server is on one of both hosts with its reservation; deleted, it leaves nothing."""
+
+    compute_driver = 'fake.FakeMachineDriver'
+
+    def setUp(self):
+        super().setUp()
+        # A service that has died answers nobody.
+        self.flags(rpc_response_timeout=5, long_rpc_timeout=5)
+        for host in ('host1', 'host2'):
+            self.start(host)
+        self.flavor = self.make_flavor(50, 2)
+
+    def assert_in_order(self, host, method):
+        for number in itertools.count(step=STEP):
+            self.server = self.boot(self.flavor, az='nova:host1')
+            if not self.killed_at(number, host, self.computes[host].manager, method,
+                                  **{'os-migrateLive': {
+                                      'host': 'host2', 'block_migration': 'auto'}}):
+                break
+            self._wait_for_migration_status(self.server, ['completed', 'error'])
+            self._wait_for_server_parameter(self.server, {'OS-EXT-STS:task_state': None})
+            self._run_periodics()
+            self.assert_settled(self.server)
+            self.assert_audited()
+            # Nova may have put it into ERROR.
+            self._delete_server(self.api.get_server(self.server['id']))
+            self._run_periodics()
+            self.assert_settled()
+        self.assertGreater(number, 1)
+
+    def test_on_the_source(self):
+        self.assert_in_order('host1', '_do_live_migration')
+
+    def test_on_the_destination(self):
+        self.assert_in_order('host2', 'post_live_migration_at_destination')
