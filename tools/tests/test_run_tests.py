@@ -70,11 +70,11 @@ def test_more_time_is_needed_while_a_kernel_is_still_being_built(run_tests, buil
     with run_tests.kernels_built(['kernel']) as is_building:
         until(lambda: built.exists() and 'stock' in built.read_text(), 'it is being built')
         assert is_building()
-        assert run_tests.needed('guest', is_building) == (18 + 15) * 60
+        assert run_tests.needed('guest', is_building) == (12 + 15) * 60
         assert run_tests.needed('experiments', is_building) == (6 + 15) * 60
         assert run_tests.needed('unit', is_building) == 0
     assert not is_building()
-    assert run_tests.needed('guest', is_building) == 18 * 60
+    assert run_tests.needed('guest', is_building) == 12 * 60
 
 
 def test_what_has_too_little_time_left_is_skipped_and_what_has_enough_is_run(
