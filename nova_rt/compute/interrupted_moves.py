@@ -7,7 +7,6 @@ allocated.
 """
 
 from collections.abc import Iterator
-import datetime
 
 from nova import context as nova_context
 from nova import objects
@@ -19,8 +18,9 @@ from nova_rt.instance import holdings
 from nova_rt.instance import in_place
 from nova_rt.instance import moves
 
-# Between what Nova records and the rest passes much less.
-_LONGEST = datetime.timedelta(hours=1)
+# So many moves of a host do not end at once: of those that are recorded as done, no older
+# ones are looked at.
+_MOST = 20
 # As Nova's migrations say it: of a resize or a cold migration, and of a live migration.
 CONFIRMATION = _CONFIRMING, _CONFIRMED = 'confirming', 'confirmed'
 _RUNNING, _COMPLETED = 'running', 'completed'
@@ -51,21 +51,17 @@ def _finish_confirmation(manager: nova_manager.ComputeManager,
     manager._delete_stashed_flavor_info(instance)
 
 
-def of_source(context: nova_context.RequestContext, service: objects.Service,
+def of_source(context: nova_context.RequestContext, host: str,
               ) -> Iterator[tuple[objects.Instance, objects.Migration]]:
-    """Yield servers with a reservation that a host was the source of, and what moves them.
-
-    :param service: of the host; of what is recorded as done it looks only at what was
-        recorded since the service was last seen
-    """
-    of_host = {'source_compute': service.host}
-    seen = service.last_seen_up or service.created_at
-    migrations = {
-        migration.instance_uuid: migration
-        for filters in (
-            {**of_host, 'status': [_CONFIRMED, _COMPLETED], 'changes-since': seen - _LONGEST},
-            {**of_host, 'status': [_CONFIRMING, _RUNNING]})
-        for migration in objects.MigrationList.get_by_filters(context, filters)}
+    """Yield servers with a reservation that a host was the source of, and what moves them."""
+    last = objects.MigrationList.get_by_filters(
+        context, {'source_compute': host, 'status': [_CONFIRMED, _COMPLETED]},
+        sort_keys=['updated_at'], sort_dirs=['desc'], limit=_MOST)
+    under_way = objects.MigrationList.get_by_filters(
+        context, {'source_compute': host, 'status': [_CONFIRMING, _RUNNING]})
+    # Of several of one server the newest, or the one that is under way.
+    migrations = {migration.instance_uuid: migration
+                  for migration in (*reversed(list(last)), *under_way)}
     if not migrations:
         return
     for instance in objects.InstanceList.get_by_filters(

@@ -369,7 +369,7 @@ class RTComputeManager(manager.ComputeManager):
                       else self.in_place_resize.finish_interrupted)
             with in_place_resize.logged(instance):
                 finish(context, instance)
-        for instance, migration in interrupted_moves.of_source(context, service_ref):
+        for instance, migration in interrupted_moves.of_source(context, self.host):
             with in_place_resize.logged(instance):
                 interrupted_moves.finish(self, context, instance, migration)
         for node in list(self.rt.compute_nodes):

@@ -206,8 +206,10 @@ class MigrationList(_Object):
     def __iter__(self) -> Iterator[Migration]: ...
     def __getitem__(self, index: int) -> Migration: ...
     @classmethod
-    def get_by_filters(cls, context: nova_context.RequestContext,
-                       filters: Mapping[str, Any]) -> Self: ...
+    def get_by_filters(cls, context: nova_context.RequestContext, filters: Mapping[str, Any],
+                       sort_keys: Sequence[str] | None = ...,
+                       sort_dirs: Sequence[str] | None = ...,
+                       limit: int | None = ...) -> Self: ...
     @classmethod
     def get_in_progress_by_instance(cls, context: nova_context.RequestContext,
                                     instance_uuid: str, migration_type: str) -> Self: ...
@@ -251,8 +253,6 @@ class ComputeNodeList(_Object):
 
 class Service(_Object):
     host: str
-    created_at: datetime
-    last_seen_up: datetime | None
     def create(self) -> None: ...
     disabled: bool
     disabled_reason: str | None
