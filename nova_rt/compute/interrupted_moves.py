@@ -54,21 +54,20 @@ def _finish_confirmation(manager: nova_manager.ComputeManager,
 def of_source(context: nova_context.RequestContext, host: str,
               ) -> Iterator[tuple[objects.Instance, objects.Migration]]:
     """Yield servers with a reservation that a host was the source of, and what moves them."""
-    last = objects.MigrationList.get_by_filters(
-        context, {'source_compute': host, 'status': [_CONFIRMED, _COMPLETED]},
-        sort_keys=['updated_at'], sort_dirs=['desc'], limit=_MOST)
-    under_way = objects.MigrationList.get_by_filters(
-        context, {'source_compute': host, 'status': [_CONFIRMING, _RUNNING]})
-    # Of several of one server the newest, or the one that is under way.
-    migrations = {migration.instance_uuid: migration
-                  for migration in (*reversed(list(last)), *under_way)}
+    migrations = [
+        *objects.MigrationList.get_by_filters(
+            context, {'source_compute': host, 'status': [_CONFIRMED, _COMPLETED]},
+            sort_keys=['updated_at'], sort_dirs=['desc'], limit=_MOST),
+        *objects.MigrationList.get_by_filters(
+            context, {'source_compute': host, 'status': [_CONFIRMING, _RUNNING]})]
     if not migrations:
         return
-    for instance in objects.InstanceList.get_by_filters(
-            context, {'uuid': sorted(migrations), 'deleted': False},
-            expected_attrs=list(moves.ATTRIBUTES)):
-        migration = migrations[instance.uuid]
-        if instance.task_state is None and (
+    instances = {instance.uuid: instance for instance in objects.InstanceList.get_by_filters(
+        context, {'uuid': sorted({migration.instance_uuid for migration in migrations}),
+                  'deleted': False}, expected_attrs=list(moves.ATTRIBUTES))}
+    for migration in migrations:
+        instance = instances.get(migration.instance_uuid)
+        if instance is not None and instance.task_state is None and (
                 _has_arrived(instance, migration) if migration.is_live_migration
                 else _is_unconfirmed(instance, migration)):
             yield instance, migration
@@ -81,7 +80,11 @@ def _has_arrived(instance: objects.Instance, migration: objects.Migration) -> bo
 
 
 def _is_unconfirmed(instance: objects.Instance, migration: objects.Migration) -> bool:
-    """Whether Nova has not forgotten both sides, which it does last, nor begun another move."""
+    """Whether Nova has not forgotten both sides, which it does last, nor begun another move.
+
+    Of an evacuation, which is completed as a live migration is, nothing is ever confirmed.
+    """
     move = instance.migration_context
-    return (holdings.has_sides(instance) and not in_place.begun(instance)
+    return (migration.status in CONFIRMATION
+            and holdings.has_sides(instance) and not in_place.begun(instance)
             and (move is None or move.migration_id == migration.id))

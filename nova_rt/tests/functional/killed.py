@@ -9,11 +9,16 @@ from unittest import mock
 from nova.db.main import api as db
 from nova.scheduler.client import report
 
+from nova_rt.testing import full
+
 # What outlives a service: databases, Placement, and its host's kernel and disks.
 DATABASE = ('instance_update_and_get_original', 'instance_extra_update_by_uuid',
             'migration_update')
 PLACEMENT = ('put', 'post', 'delete')
 HOST = ('change_reservation', 'confirm_migration')
+
+# From one write before which a service dies to the next that is tried.
+STEP = 1 if full.WANTED else 3
 
 # What Nova's Instance.save() calls last: the flavor is saved by then.
 FLAVOR_SAVED = 'nova.db.main.api.instance_update_and_get_original'

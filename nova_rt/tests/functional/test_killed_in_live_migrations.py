@@ -4,11 +4,7 @@
 import itertools
 
 from nova_rt.testing import cloud
-from nova_rt.testing import full
 from nova_rt.tests.functional import killed
-
-# From one write before which it dies to the next that is tried.
-STEP = 1 if full.WANTED else 3
 
 
 class TestKilledInALiveMigration(killed.AtAnyWrite, cloud.CloudTestCase):
@@ -25,7 +21,7 @@ class TestKilledInALiveMigration(killed.AtAnyWrite, cloud.CloudTestCase):
         self.flavor = self.make_flavor(50, 2)
 
     def assert_in_order(self, host, method):
-        for number in itertools.count(step=STEP):
+        for number in itertools.count(step=killed.STEP):
             self.server = self.boot(self.flavor, az='nova:host1')
             if not self.killed_at(number, host, self.computes[host].manager, method,
                                   **{'os-migrateLive': {

@@ -7,9 +7,6 @@ from nova_rt.testing import full
 from nova_rt.tests.functional import killed
 from nova_rt.tests.functional import test_moves
 
-# From one write before which it dies to the next that is tried.
-STEP = 1 if full.WANTED else 3
-
 
 class TestDeleted(killed.AtAnyWrite, test_moves.MovesTestCase):
     """Whatever becomes of the server, once it is deleted nothing of it is left."""
@@ -19,7 +16,7 @@ class TestDeleted(killed.AtAnyWrite, test_moves.MovesTestCase):
         self.small, self.large = self.make_flavor(50, 2), self.make_flavor(60, 2)
 
     def assert_leaves_nothing(self, host, method, moved=False, **action):
-        for number in itertools.count(step=STEP):
+        for number in itertools.count(step=killed.STEP):
             self.server = self.boot_on('host1', self.small)
             if moved:
                 self._resize_server(self.server, self.large)
