@@ -255,8 +255,9 @@ class FakeContainerDriver(fake.FakeDriver):
         self._on_start()
 
     def _stop(self, instance: objects.Instance) -> None:
-        if self._end_container(instance):
+        if instance.uuid in self.running():
             self._note_end(instance)
+            self._end_container(instance)
 
     def _end_container(self, instance: objects.Instance) -> bool:
         """End a server's container; return whether it ran."""
