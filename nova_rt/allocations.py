@@ -7,6 +7,7 @@ the share is ever changed in an allocation; all else in it is Nova's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
@@ -136,6 +137,14 @@ class PlacementClient:
             for consumer, allocation in allocations.items()
             if shares.RESOURCE_CLASS in allocation['resources']}
 
+    def try_shares_on(self, provider: str) -> dict[str, int] | None:
+        """Return what :meth:`shares_on` does; None, and log it, if Placement does not say."""
+        try:
+            return self.shares_on(provider)
+        except (exception.NovaException, ks_exc.ClientException) as exc:
+            LOG.warning('What is allocated of %s is not known: %s', provider, exc)
+            return None
+
     def has_candidate(self, share: int, traits: Iterable[str] = (shares.TRAIT,),
                       provider: str | None = None) -> bool | None:
         """Return whether any host has this share left; None: no answer.
@@ -180,8 +189,20 @@ class PlacementClient:
     def try_to_set_share(self, consumer: str, provider: str,
                          share: int) -> bool:
         """Set the share, or log that it was not; return whether it was."""
+        return self._try(consumer, lambda: self.set_share(consumer, provider, share))
+
+    def try_to_allocate(self, server: objects.Instance, provider: str, share: int) -> bool:
+        """Set a server's share, with all else that it asks for if it has nothing allocated there.
+
+        :returns: whether that was done; if not, it is logged
+        """
+        return self._try(server.uuid, lambda: (
+            self.create(server.uuid, provider, server, server.flavor)
+            or self.set_share(server.uuid, provider, share)))
+
+    def _try(self, consumer: str, change: Callable[[], bool]) -> bool:
         try:
-            done = self.set_share(consumer, provider, share)
+            done = change()
         except (exception.NovaException, report.Retry,
                 ks_exc.ClientException) as exc:
             LOG.warning('The allocation of %s could not be corrected: %s',
@@ -194,23 +215,25 @@ class PlacementClient:
 
     def create(self, consumer: str, provider: str, server: objects.Instance,
                flavor: objects.Flavor) -> bool:
-        """Allocate all that a flavor asks for, for a consumer without any.
+        """Allocate all that a flavor asks for of a host, for a consumer without any of it.
 
         This does for a server what ``nova-manage placement heal_allocations``
         does, without the resources of ports.
 
-        :returns: whether Placement did; not if the consumer has an allocation
+        :returns: whether Placement did; not if the consumer has an allocation there
         :raises ConsumerAllocationRetrievalFailed, AllocationUpdateFailed: if
             Placement refuses
         """
         payload = self._client.get_allocs_for_consumer(self._context, consumer)
-        if payload['allocations']:
+        if provider in payload['allocations']:
             return False
+        for allocation in payload['allocations'].values():
+            allocation.pop('generation', None)
         resources = utils.resources_from_flavor(server, flavor)
         return bool(self._client.put_allocations(self._context, consumer, {
-            'allocations': {provider: {'resources': resources}},
+            'allocations': {**payload['allocations'], provider: {'resources': resources}},
             'project_id': server.project_id, 'user_id': server.user_id,
-            'consumer_generation': None}))
+            'consumer_generation': payload.get('consumer_generation')}))
 
     def share_out(self, provider: str, server: str, share: int,
                   move: str, kept: int) -> None:

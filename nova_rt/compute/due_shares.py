@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares that Placement still has for servers whose reservation became smaller.
+"""Shares that Placement is still to be told of.
 
-Placement is told last, for until then nobody else may have what such a server leaves. A mark
-that is saved with the smaller reservation says that this is still to be done, whoever is
-killed before it is, and whether or not Placement answers.
+Of a reservation that became smaller it is told last, for until then nobody else may have what
+the server leaves. A mark that is saved with the smaller reservation says that this is still to
+be done, whoever is killed before it is, and whether or not Placement answers.
+
+A server that Placement has nothing for is marked when its host's service starts: one that was
+to leave the host and has not, for whatever should have taken it was killed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Iterator
 
 from nova import context as nova_context
 from nova import exception
@@ -18,6 +22,8 @@ from oslo_log import log as logging
 
 from nova_rt import allocations
 from nova_rt.instance import holdings
+from nova_rt.instance import moves
+from nova_rt.instance import residents
 
 LOG = logging.getLogger(__name__)
 
@@ -25,8 +31,20 @@ _MARK = holdings.SHARE_DUE
 
 
 def mark(instance: objects.Instance) -> None:
-    """Write down that Placement has more for a server, to be saved with it."""
+    """Write down that Placement has something else for a server, to be saved with it."""
     instance.system_metadata[_MARK] = 'yes'
+
+
+def unknown(context: nova_context.RequestContext, client: report.SchedulerReportClient,
+            node: objects.ComputeNode) -> Iterator[objects.Instance]:
+    """Yield the servers on a host that hold something of which Placement has nothing."""
+    allocated = allocations.PlacementClient(context.elevated(), client).try_shares_on(node.uuid)
+    if allocated is None:
+        return
+    for instance in objects.InstanceList.get_by_host_and_node(
+            context, node.host, node.hypervisor_hostname, expected_attrs=list(moves.ATTRIBUTES)):
+        if instance.uuid not in allocated and residents.held(instance):
+            yield instance
 
 
 def tell(context: nova_context.RequestContext, client: report.SchedulerReportClient,
@@ -52,6 +70,6 @@ def _tell(placement: allocations.PlacementClient, provider: str,
     holding = holdings.holding_of(instance)
     if instance.task_state is not None or holding is None:
         return
-    if placement.try_to_set_share(instance.uuid, provider, holding.reservation.share):
+    if placement.try_to_allocate(instance, provider, holding.reservation.share):
         instance.system_metadata.pop(_MARK, None)
         instance.save(expected_task_state=[None])

@@ -73,6 +73,9 @@ EXPECTED = {
         'self ctxt instance dest block_migration migrate_data source_bdms',
     'nova.compute.manager:ComputeManager._complete_deletion':
         'self context instance',
+    'nova.scheduler.client.report:SchedulerReportClient'
+    '.remove_provider_tree_from_instance_allocation':
+        'self context consumer_uuid root_rp_uuid',
     'nova.scheduler.client.report:SchedulerReportClient.delete_allocation_for_instance':
         'self context uuid consumer_type force',
     'nova.compute.manager:ComputeManager._reset_live_migration':

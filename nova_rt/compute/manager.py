@@ -23,7 +23,7 @@ from nova_rt.compute import deletion
 from nova_rt.compute import evacuation
 from nova_rt.compute import evictions
 from nova_rt.compute import in_place_resize
-from nova_rt.compute import interrupted_moves
+from nova_rt.compute import interruptions
 from nova_rt.compute import live_migration
 from nova_rt.compute import reactions
 from nova_rt.compute import reservation_change
@@ -32,7 +32,6 @@ from nova_rt.instance import eviction
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
-from nova_rt.instance import moves
 
 
 class UnfitDriverError(errors.NovaRTError):
@@ -354,28 +353,10 @@ class RTComputeManager(manager.ComputeManager):
     # What was interrupted
 
     def pre_start_hook(self, service_ref: objects.Service) -> None:
-        """See base class; then changes in place and moves that were interrupted are ended."""
+        """See base class; then what was interrupted is ended."""
         super().pre_start_hook(service_ref)
-        context = nova_context.get_admin_context()
-        while self._interrupted:
-            instance, migration = self._interrupted.pop()
-            with in_place_resize.logged(instance):
-                live_migration.end_interrupted(self, context, instance, migration)
-        begun = [instance for instance in objects.InstanceList.get_by_host(
-                     context, self.host, expected_attrs=list(moves.ATTRIBUTES))
-                 if in_place.begun(instance) and not in_place.by_move(instance)]
-        for instance in begun:
-            finish = (self.reservation_change.finish_interrupted if in_place.by_hint(instance)
-                      else self.in_place_resize.finish_interrupted)
-            with in_place_resize.logged(instance):
-                finish(context, instance)
-        for instance, migration in interrupted_moves.of_source(context, self.host):
-            with in_place_resize.logged(instance):
-                interrupted_moves.finish(self, context, instance, migration)
-        for node in list(self.rt.compute_nodes):
-            self.in_place_resize.undo_unclaimed(context, node)
-        if begun:
-            self.update_available_resource(context)
+        interruptions.end(self, self.in_place_resize, self.reservation_change,
+                          nova_context.get_admin_context(), self._interrupted)
         self._reactions = reactions.begin(self.driver, self.rt, self.evictions)
 
     def cleanup_host(self) -> None:

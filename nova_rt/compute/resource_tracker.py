@@ -31,6 +31,7 @@ from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.compute import claims
 from nova_rt.compute import due_shares
+from nova_rt.compute import foreign_shares
 from nova_rt.compute import live_migration
 from nova_rt.compute import vcpu_moves
 from nova_rt.instance import eviction
@@ -238,7 +239,10 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     def _update_usage_from_instances(self, context: nova_context.RequestContext,
                                      instances: Sequence[objects.Instance], nodename: str) -> Any:
         self._moves.undo_interrupted(instances)
-        due_shares.tell(context, self.reportclient, self.compute_nodes[nodename].uuid, instances)
+        node = self.compute_nodes[nodename]
+        due_shares.tell(context, self.reportclient, node.uuid, instances)
+        foreign_shares.give_back(context, self.reportclient, node,
+                                 [instance.uuid for instance in instances])
         self.evicted = {instance.uuid: mark for instance in instances
                         if (mark := eviction.mark_of(instance)) is not None}
         self.ledger.forget(_SERVER)

@@ -11,7 +11,7 @@ from nova_rt.testing import full
 from nova_rt.tests.functional import test_moves as moves
 
 
-class TestEvacuation(moves.MovesTestCase):
+class EvacuationTestCase(moves.MovesTestCase):
 
     def setUp(self):
         super().setUp()
@@ -21,15 +21,21 @@ class TestEvacuation(moves.MovesTestCase):
     def take_down(self, host):
         compute = self.computes.pop(host)
         compute.stop()
+        self.force_down(host, True)
+        return compute
+
+    def force_down(self, host, down):
         self.admin_api.put_service_force_down(
             self.admin_api.get_services(
-                host=host, binary='nova-compute')[0]['id'], True)
-        return compute
+                host=host, binary='nova-compute')[0]['id'], down)
 
     def evacuate(self, **expected):
         # From 2.95 on, an evacuated server stays stopped.
         with mock.patch.object(self.admin_api, 'microversion', '2.94'):
             return self._evacuate_server(self.server, **expected)
+
+
+class TestEvacuation(EvacuationTestCase):
 
     def test_it_runs_on_the_pcpus_claimed_on_the_other_host(self):
         self.take_down('host1')

@@ -36,6 +36,9 @@ class SchedulerReportClient:
     def delete_allocation_for_instance(
             self, context: nova_context.RequestContext, uuid: str, consumer_type: str = ...,
             force: bool = ...) -> bool: ...
+    def remove_provider_tree_from_instance_allocation(
+            self, context: nova_context.RequestContext, consumer_uuid: str,
+            root_rp_uuid: str) -> bool: ...
     def put_allocations(self, context: nova_context.RequestContext, consumer_uuid: str,
                         payload: Mapping[str, Any]) -> bool: ...
 

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shares that Placement has allocated of a host to servers that are settled elsewhere.
+
+The scheduler allocates before it asks the host. If the host's service is killed, Nova does not
+give back what an evacuation or an unshelve was to have there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from nova import context as nova_context
+from nova import objects
+from nova.compute import vm_states
+from nova.scheduler.client import report
+
+from nova_rt import allocations
+from nova_rt.instance import residents
+
+
+def give_back(context: nova_context.RequestContext, client: report.SchedulerReportClient,
+              node: objects.ComputeNode, here: Collection[str]) -> None:
+    """Give back all that is allocated with a share to servers that are elsewhere, or offloaded.
+
+    :param here: the servers on the host, by uuid
+    """
+    placement = allocations.PlacementClient(context.elevated(), client)
+    for uuid in (placement.try_shares_on(node.uuid) or {}).keys() - set(here):
+        # None for a move, too.
+        instance = residents.find(context, uuid)
+        if instance is not None and instance.task_state is None and (
+                instance.host not in (None, node.host)
+                or (instance.host is None
+                    and instance.vm_state == vm_states.SHELVED_OFFLOADED)):
+            client.remove_provider_tree_from_instance_allocation(
+                context.elevated(), uuid, node.uuid)
