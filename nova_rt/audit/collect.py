@@ -132,8 +132,10 @@ def _is_entitled(context: nova_context.RequestContext, consumer: str,
             return False
         if instance.task_state is not None:
             return True
+        # One in ERROR whose build was interrupted keeps what it was to have until it is deleted.
         return (instance.host, instance.node) == here or (
-            instance.host is None and instance.vm_state == vm_states.BUILDING)
+            instance.host is None
+            and instance.vm_state in (vm_states.BUILDING, vm_states.ERROR))
     try:
         migration = objects.Migration.get_by_uuid(context, consumer)
     except exception.MigrationNotFound:
