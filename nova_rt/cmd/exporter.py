@@ -16,7 +16,6 @@ import importlib.metadata  # noqa: E402
 import signal  # noqa: E402
 import sys  # noqa: E402
 
-import libvirt  # noqa: E402
 import nova.conf  # noqa: E402
 from oslo_config import cfg  # noqa: E402
 from oslo_log import log as logging  # noqa: E402
@@ -30,6 +29,7 @@ from nova_rt.metrics import jobs  # noqa: E402
 from nova_rt.metrics import servers  # noqa: E402
 from nova_rt.metrics import timely  # noqa: E402
 from nova_rt.reaction import counts  # noqa: E402
+from nova_rt.virt import connection  # noqa: E402
 from nova_rt.virt import kinds  # noqa: E402
 from nova_rt.virt import this_host  # noqa: E402
 
@@ -80,7 +80,7 @@ def serve(conf: cfg.ConfigOpts) -> None:
              else jobs.of_machine)
     metrics.register(timely.Timely(collector.Reservations(
         this_host.from_options(conf),
-        servers.Servers(lambda: libvirt.openReadOnly(kinds.uri(conf))), tells,
+        servers.Servers(lambda: connection.connect(kinds.uri(conf), read_only=True)), tells,
         counts.counted), [collector.up(False)]))
     address, port = conf.rt.metrics_address, conf.rt.metrics_port
     try:

@@ -15,6 +15,7 @@ from oslo_log import log as logging
 
 from nova_rt import errors
 from nova_rt import ledger
+from nova_rt.virt import connection
 from nova_rt.virt import domain_xml
 from nova_rt.virt import jobs_port
 from nova_rt.virt import kinds
@@ -45,9 +46,9 @@ def running(conf: cfg.ConfigOpts) -> Mapping[str, Container]:
 
     :raises UnreachableError: if libvirt does not answer
     """
-    with _connection(conf) as connection:
+    with _connection(conf) as reader:
         found = {}
-        for domain in connection.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE):
+        for domain in reader.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE):
             try:
                 found[domain.UUIDString()] = _of(domain)
             except libvirt.libvirtError as exc:
@@ -91,8 +92,8 @@ def described(conf: cfg.ConfigOpts) -> list[str]:
 
     :raises UnreachableError: if libvirt does not answer
     """
-    with _connection(conf) as connection:
-        return sorted(domain.UUIDString() for domain in connection.listAllDomains()
+    with _connection(conf) as reader:
+        return sorted(domain.UUIDString() for domain in reader.listAllDomains()
                       if domain_xml.NAMESPACE in domain.XMLDesc())
 
 
@@ -104,11 +105,11 @@ def _connection(conf: cfg.ConfigOpts) -> Iterator[libvirt.virConnect]:
     """
     uri = kinds.uri(conf)
     try:
-        connection = libvirt.openReadOnly(uri)
+        reader = connection.connect(uri, read_only=True)
         try:
-            yield connection
+            yield reader
         finally:
-            connection.close()
+            reader.close()
     except libvirt.libvirtError as exc:
         raise UnreachableError(
             f'libvirt does not answer at {uri} ({exc}): start libvirtd, and '

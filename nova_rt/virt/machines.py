@@ -8,6 +8,7 @@ import json
 
 import libvirt
 
+from nova_rt.virt import connection
 from nova_rt.virt import domain_xml
 from nova_rt.virt.deadline import errors
 
@@ -25,7 +26,7 @@ def connect(uri: str) -> libvirt.virConnect:
     :raises MonitorError: if it does not answer
     """
     try:
-        return libvirt.open(uri)
+        return connection.connect(uri)
     except libvirt.libvirtError as exc:
         raise MonitorError(
             f'libvirt does not answer at {uri} ({exc}): start libvirtd, and run this on '
