@@ -192,26 +192,41 @@ static void lists(void)
 	cg_remove("a");
 }
 
-/* The global limit cannot fall below what groups have. */
-static void global(void)
+static int global_limit_us(const char *value)
 {
-	static const char file[] = "/proc/sys/kernel/sched_rt_runtime_us";
-	int fd = open(file, O_WRONLY), err;
+	int fd = open("/proc/sys/kernel/sched_rt_runtime_us", O_WRONLY), err;
 
 	if (fd < 0)
-		die("%s", file);
+		die("sched_rt_runtime_us");
+	err = pwrite(fd, value, strlen(value), 0) < 0 ? errno : 0;
+	close(fd);
+	return err;
+}
+
+/* The global limit cannot fall below what groups have, beside SCHED_DEADLINE tasks. */
+static void global(void)
+{
 	cg_make("a");
 	want("60%", 0, cg_set_rt("a", 60000, 100000));
-	err = pwrite(fd, "500000", 6, 0) < 0 ? errno : 0;
-	want("global limit below the groups", EBUSY, err);
+	want("global limit below the groups", EBUSY, global_limit_us("500000"));
 	/* Removal finishes in the background, but what it gives back counts at once. */
 	cg_remove("a");
-	want("global limit", 0, pwrite(fd, "500000", 6, 0) < 0 ? errno : 0);
+	want("global limit", 0, global_limit_us("500000"));
 	cg_make("a");
 	want("over the new limit", EINVAL, cg_set_rt("a", 60000, 100000));
-	want("global limit back", 0, pwrite(fd, "950000", 6, 0) < 0 ? errno : 0);
+	want("global limit back", 0, global_limit_us("950000"));
+
+	want("40%", 0, cg_set_rt("a", 40000, 100000));
+	want("DEADLINE", 0, set_deadline(0, 20 * MS, 100 * MS));
+	want("global limit below groups and DEADLINE", EBUSY, global_limit_us("600000"));
+	want("global limit above both", 0, global_limit_us("700000"));
+	want("no global limit", 0, global_limit_us("-1"));
+	want("global limit back beside both", 0, global_limit_us("950000"));
+	set_policy(0, SCHED_OTHER, 0);
+	usleep(200000);
+	want("global limit without DEADLINE", 0, global_limit_us("600000"));
+	want("global limit back at last", 0, global_limit_us("950000"));
 	cg_remove("a");
-	close(fd);
 }
 
 int errno_main(int argc, char **argv)

@@ -145,6 +145,44 @@ static void v2_only(void)
 	all_show(0, 0, "100000");
 }
 
+/* What the server of the first CPU has, as cpu.rt.max.effective.local shows it. */
+static void first_has(const char *group, const char *expected)
+{
+	char value[512] = "";
+
+	cg_read(group, "cpu.rt.max.effective.local", value, sizeof(value));
+	value[strcspn(value, "\n")] = 0;
+	done++;
+	if (strcmp(value, expected)) {
+		wrong++;
+		printf("%s's server has '%s' instead of '%s'; ", group, value, expected);
+	}
+}
+
+/* What the groups below a group take, its own servers do not have. */
+static void effective(void)
+{
+	first_has("f", "0 runtime=0 period=100000");
+	put("cpu.rt.max", "50000 100000");
+	first_has("f", "0 runtime=50000 period=100000");
+	cg_write("f", "cgroup.subtree_control", "+cpu");
+	cg_make("f/g");
+	first_has("f/g", "0 runtime=max period=1000000");
+	done++;
+	if (cg_write("f/g", "cpu.rt.max", "200000 1000000")) {
+		wrong++;
+		printf("f/g does not get a part of f's; ");
+	}
+	first_has("f", "0 runtime=30000 period=100000");
+	first_has("f/g", "0 runtime=200000 period=1000000");
+	cg_remove("f/g");
+	/* Its group gives back in the background. */
+	usleep(200000);
+	cg_write("f", "cgroup.subtree_control", "-cpu");
+	first_has("f", "0 runtime=50000 period=100000");
+	put("cpu.rt.max", "0 100000");
+}
+
 static void want(const char *what, int expected, int got)
 {
 	done++;
@@ -187,10 +225,12 @@ int faces_main(int argc, char **argv)
 	if (cg_is_v2())
 		v2_new();
 	common();
-	if (cg_is_v2())
+	if (cg_is_v2()) {
 		v2_only();
-	else
+		effective();
+	} else {
 		v1_only();
+	}
 	pool();
 	cg_remove("f");
 	printf("%d of %d wrong\n", wrong, done);

@@ -10,9 +10,15 @@
  * 2). Then, with two CPUs, a task with much memory whose group has runtime on the
  * other CPU only. And one that has a lock of the kernel when its group's runtime
  * is taken away, behind a task that never sleeps: who waits for the lock gets it.
+ *
+ * rescue many N (version 2)
+ *
+ * N groups at 0 have a child each that never sleeps; a group that has all that can be
+ * reserved gets that nevertheless, and each child can be killed.
  */
 #include <linux/sched.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 
 #include "rtt.h"
 
@@ -23,6 +29,10 @@
 /* What the child's group gets then, and the longest that it may wait for it. */
 #define RUNTIME_US 300
 #define PERIOD_US 1000
+/* All that the fair server leaves of the global limit. */
+#define FULL_US 90000
+#define FULL_PERIOD_US 100000
+#define MANY_SECONDS 5
 #define MAX_GAP (2 * (PERIOD_US - RUNTIME_US) * 1000LL + 100000)
 
 /* Wait for a child that was killed; returns the time in ms, -1 if it is still there. */
@@ -40,8 +50,8 @@ static int gone_after(pid_t pid)
 	return -1;
 }
 
-/* A child in a group without runtime, which notes its longest wait once it is told to. */
-static pid_t child_in(const char *group, volatile int64_t *gap, volatile int *measure)
+/* A real-time child in a group without runtime; returns 0 to the child, as fork() does. */
+static pid_t fork_into(const char *group)
 {
 	struct clone_args args = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD };
 	int fd = cg_open(group);
@@ -52,23 +62,31 @@ static pid_t child_in(const char *group, volatile int64_t *gap, volatile int *me
 	args.cgroup = fd;
 	set_policy(0, SCHED_FIFO, 5);
 	pid = syscall(SYS_clone3, &args, sizeof(args));
-	if (!pid) {
-		int64_t last = 0, t;
-
-		for (;;) {
-			relax();
-			t = now();
-			if (*measure && last && t - last > *gap)
-				*gap = t - last;
-			if (*measure)
-				last = t;
-		}
-	}
+	if (!pid)
+		return 0;
 	set_policy(0, SCHED_OTHER, 0);
 	close(fd);
 	if (pid < 0)
 		die("clone3: %s", strerror(errno));
 	return pid;
+}
+
+/* One that notes its longest wait once it is told to. */
+static pid_t child_in(const char *group, volatile int64_t *gap, volatile int *measure)
+{
+	pid_t pid = fork_into(group);
+	int64_t last = 0, t;
+
+	if (pid)
+		return pid;
+	for (;;) {
+		relax();
+		t = now();
+		if (*measure && last && t - last > *gap)
+			*gap = t - last;
+		if (*measure)
+			last = t;
+	}
 }
 
 static pid_t large(const char *group)
@@ -155,6 +173,82 @@ static int held_up(const char *group, const int64_t *other_only)
 	return ms;
 }
 
+/* A task of CPU 0 that takes what its group has there; tells the time that it had. */
+static pid_t hog_in(const char *group, volatile int64_t *used)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		set_cpu(0, 0);
+		for (;;) {
+			relax();
+			*used = cputime();
+		}
+	}
+	if (cg_enter(group, pid) || set_policy(pid, SCHED_FIFO, 5))
+		die("hog in %s", group);
+	return pid;
+}
+
+static bool locks_sleep(void)
+{
+	struct utsname name;
+
+	return !uname(&name) && strstr(name.version, "PREEMPT_RT");
+}
+
+static int many(int n)
+{
+	volatile int64_t *used = shared(sizeof(*used));
+	pid_t *children = calloc(n, sizeof(*children)), hog;
+	int64_t began, had;
+	double points;
+	char name[16];
+	int i, slowest = 0, ms;
+
+	if (!cg_is_v2())
+		skip("a child cannot be made in a group at 0");
+	if (locks_sleep())
+		skip("the children wait for each other's locks, and RCU for them");
+	cg_make("full");
+	if (cg_set_rt("full", FULL_US, FULL_PERIOD_US))
+		die("set up");
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "stuck%d", i);
+		cg_make(name);
+		if (cg_set_rt(name, 0, PERIOD_US))
+			die("set up");
+		children[i] = fork_into(name);
+		if (!children[i]) {
+			set_cpu(0, 0);
+			for (;;)
+				relax();
+		}
+		set_cpu(children[i], 0);
+	}
+	hog = hog_in("full", used);
+	sleep_until(now() + 500 * MS);
+
+	began = now();
+	had = *used;
+	sleep_until(began + MANY_SECONDS * SEC);
+	points = 100.0 * (*used - had) / (now() - began);
+
+	gone_after(hog);
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "stuck%d", i);
+		ms = gone_after(children[i]);
+		if (ms < 0)
+			die("a child is still there after %d ms", PATIENCE_MS);
+		slowest = ms > slowest ? ms : slowest;
+		cg_remove(name);
+	}
+	cg_remove("full");
+	printf("%d groups at 0 left %.2f of %.2f points, the last child took %d ms to die\n", n,
+	       points, 100.0 * FULL_US / FULL_PERIOD_US, slowest);
+	return points < 100.0 * FULL_US / FULL_PERIOD_US - 0.1;
+}
+
 int rescue_main(int argc, char **argv)
 {
 	static const int64_t other_only[] = { 0, 50000 };
@@ -163,11 +257,12 @@ int rescue_main(int argc, char **argv)
 	int child = -2, task = -2, other = -2;
 	pid_t pid;
 
-	(void)argv;
-	if (argc != 1)
-		die("rescue");
 	if (!cg_has("cpu.rt_multi_runtime_us"))
 		skip("no runtimes per CPU");
+	if (argc == 3 && !strcmp(argv[1], "many"))
+		return many(atoi(argv[2]));
+	if (argc != 1)
+		die("rescue [many N]");
 
 	cg_make("a");
 	if (cg_is_v2()) {
