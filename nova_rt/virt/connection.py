@@ -6,6 +6,9 @@ in ``auth.conf``, where Kolla has them, but only for connections that say they h
 """
 
 import libvirt
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
 
 # Those of nova.virt.libvirt.host.Host.
 _CREDENTIALS = (libvirt.VIR_CRED_AUTHNAME, libvirt.VIR_CRED_ECHOPROMPT, libvirt.VIR_CRED_REALM,
@@ -24,5 +27,8 @@ def connect(uri: str, *, read_only: bool = False) -> libvirt.virConnect:
 
 
 def _answer(asked: list[list[object]], _data: None) -> int:
-    """Say that there is nobody to ask for what ``auth.conf`` lacks."""
+    """Say that there is nobody to ask for what ``auth.conf`` lacks: -1; 0 if it lacks nothing."""
+    for _kind, prompt, *_rest in asked:
+        LOG.warning('libvirt asks for "%s", which is not in its auth.conf: put name and password '
+                    'there, or connect to a socket of this host.', prompt)
     return -1 if asked else 0
