@@ -200,6 +200,12 @@ class PlacementClient:
             self.create(server.uuid, provider, server, server.flavor)
             or self.set_share(server.uuid, provider, share)))
 
+    def try_to_give_back(self, consumer: str, provider: str) -> bool:
+        """Give back all that a consumer has of a host, or log that it was not; return whether."""
+        return self._try(consumer, lambda: bool(
+            self._client.remove_provider_tree_from_instance_allocation(
+                self._context, consumer, provider)))
+
     def _try(self, consumer: str, change: Callable[[], bool]) -> bool:
         try:
             done = change()

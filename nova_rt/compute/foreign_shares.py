@@ -32,5 +32,4 @@ def give_back(context: nova_context.RequestContext, client: report.SchedulerRepo
                 instance.host not in (None, node.host)
                 or (instance.host is None
                     and instance.vm_state == vm_states.SHELVED_OFFLOADED)):
-            client.remove_provider_tree_from_instance_allocation(
-                context.elevated(), uuid, node.uuid)
+            placement.try_to_give_back(uuid, node.uuid)

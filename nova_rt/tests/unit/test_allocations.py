@@ -153,3 +153,13 @@ def test_a_consumer_without_an_allocation_can_only_be_set_to_nothing(share):
     placement = allocations.PlacementClient(Context(), client)
     assert placement.set_share('server', HOST, share) == (not share)
     assert client.posted == []
+
+
+def test_what_cannot_be_given_back_is_left_for_the_next_time(caplog):
+    class Away(Client):
+        def remove_provider_tree_from_instance_allocation(self, context, consumer, provider):
+            raise ks_exc.ConnectFailure('no answer')
+
+    placement = allocations.PlacementClient(Context(), Away())
+    assert not placement.try_to_give_back('server', HOST)
+    assert 'no answer' in caplog.text
