@@ -62,8 +62,8 @@ def uri(tmp_path: pathlib.Path) -> Iterator[str]:
     try:
         end = time.monotonic() + PATIENCE_S
         while not socket.exists():
-            assert process.poll() is None and time.monotonic() < end, (
-                (tmp_path / 'log').read_text())
+            if process.poll() is not None or time.monotonic() > end:
+                pytest.fail((tmp_path / 'log').read_text())
             time.sleep(0.05)
         yield f'test+unix:///default?socket={socket}'
     finally:
