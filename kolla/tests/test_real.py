@@ -2,11 +2,18 @@
 """What of ``make test-kolla`` needs no machine of its own."""
 
 import json
-import pathlib
+from pathlib import Path
+import re
 import runpy
 import subprocess
+import sys
 
-REAL = pathlib.Path(__file__).parents[1] / 'real'
+import kolla
+import pytest
+import yaml
+
+KOLLA = Path(kolla.__file__).parent / 'docker'
+REAL = Path(__file__).parents[1] / 'real'
 
 
 def test_a_container_gets_neither_limits_nor_the_capability_to_raise_them(tmp_path):
@@ -24,3 +31,22 @@ def test_sources_that_are_there_are_not_fetched_again(tmp_path):
     (tmp_path / 'requirements').mkdir()
     subprocess.run((REAL / 'sources', tmp_path, tmp_path / 'none'), check=True)
     assert [*tmp_path.iterdir()] == [tmp_path / 'requirements']
+
+
+@pytest.mark.parametrize('override', [REAL, REAL.parent])
+def test_every_block_that_we_override_is_one_of_kollas(override):
+    """Kolla ignores any other."""
+    theirs = ''.join(path.read_text() for path in KOLLA.rglob('Dockerfile.j2'))
+    ours = re.findall(r'{% block (\w+) %}', (override / 'template-override.j2').read_text())
+    assert ours
+    for block in ours:
+        assert re.search(rf'{{% block {block} %}}', theirs), block
+
+
+def test_every_variable_of_the_cloud_is_one_of_kolla_ansibles():
+    folder = Path(sys.prefix) / 'share/kolla-ansible/ansible'
+    known = ''.join(path.read_text() for where in ('group_vars/all', 'roles')
+                    for path in (folder / where).rglob('*.yml'))
+    for name in ('globals.yml', 'machine.yml'):
+        for variable in yaml.safe_load((REAL / 'cloud' / name).read_text()):
+            assert re.search(rf'^{variable}:', known, re.MULTILINE), variable
