@@ -8,9 +8,10 @@ import runpy
 import subprocess
 import sys
 
-import kolla
 import pytest
 import yaml
+
+import kolla
 
 KOLLA = Path(kolla.__file__).parent / 'docker'
 REAL = Path(__file__).parents[1] / 'real'
@@ -50,3 +51,10 @@ def test_every_variable_of_the_cloud_is_one_of_kolla_ansibles():
     for name in ('globals.yml', 'machine.yml'):
         for variable in yaml.safe_load((REAL / 'cloud' / name).read_text()):
             assert re.search(rf'^{variable}:', known, re.MULTILINE), variable
+
+
+def test_a_command_in_a_container_gets_no_limits_either(tmp_path):
+    path = tmp_path / 'process.json'
+    path.write_text(json.dumps({'args': ['ls'], 'rlimits': [{'type': 'RLIMIT_MEMLOCK'}]}))
+    runpy.run_path(str(REAL / 'crun'))['change'](path)
+    assert json.loads(path.read_text()) == {'args': ['ls']}
