@@ -145,18 +145,19 @@ static void v2_only(void)
 	all_show(0, 0, "100000");
 }
 
-/* What the server of the first CPU has, as cpu.rt.max.effective.local shows it. */
+static void want(const char *what, int expected, int got)
+{
+	done++;
+	if (expected == got)
+		return;
+	wrong++;
+	printf("%s: %s instead of %s; ", what, strerror(got), strerror(expected));
+}
+
+/* What the server of the first CPU has: the first line. */
 static void first_has(const char *group, const char *expected)
 {
-	char value[512] = "";
-
-	cg_read(group, "cpu.rt.max.effective.local", value, sizeof(value));
-	value[strcspn(value, "\n")] = 0;
-	done++;
-	if (strcmp(value, expected)) {
-		wrong++;
-		printf("%s's server has '%s' instead of '%s'; ", group, value, expected);
-	}
+	shows(group, "cpu.rt.max.effective.local", expected);
 }
 
 /* What the groups below a group take, its own servers do not have. */
@@ -168,11 +169,7 @@ static void effective(void)
 	cg_write("f", "cgroup.subtree_control", "+cpu");
 	cg_make("f/g");
 	first_has("f/g", "0 runtime=max period=1000000");
-	done++;
-	if (cg_write("f/g", "cpu.rt.max", "200000 1000000")) {
-		wrong++;
-		printf("f/g does not get a part of f's; ");
-	}
+	want("a part of what f has", 0, cg_write("f/g", "cpu.rt.max", "200000 1000000"));
 	first_has("f", "0 runtime=30000 period=100000");
 	first_has("f/g", "0 runtime=200000 period=1000000");
 	cg_remove("f/g");
@@ -181,15 +178,6 @@ static void effective(void)
 	cg_write("f", "cgroup.subtree_control", "-cpu");
 	first_has("f", "0 runtime=50000 period=100000");
 	put("cpu.rt.max", "0 100000");
-}
-
-static void want(const char *what, int expected, int got)
-{
-	done++;
-	if (expected == got)
-		return;
-	wrong++;
-	printf("%s: %s instead of %s; ", what, strerror(got), strerror(expected));
 }
 
 /* The files of the root group are what all groups share. */

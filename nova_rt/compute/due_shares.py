@@ -11,6 +11,7 @@ to leave the host and has not, for whatever should have taken it was killed.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from collections.abc import Iterable
 from collections.abc import Iterator
 
@@ -35,12 +36,12 @@ def mark(instance: objects.Instance) -> None:
     instance.system_metadata[_MARK] = 'yes'
 
 
-def unknown(context: nova_context.RequestContext, client: report.SchedulerReportClient,
-            node: objects.ComputeNode) -> Iterator[objects.Instance]:
-    """Yield the servers on a host that hold something of which Placement has nothing."""
-    allocated = allocations.PlacementClient(context.elevated(), client).try_shares_on(node.uuid)
-    if allocated is None:
-        return
+def unknown(context: nova_context.RequestContext, node: objects.ComputeNode,
+            allocated: Container[str]) -> Iterator[objects.Instance]:
+    """Yield the servers on a host that hold something of which Placement has nothing.
+
+    :param allocated: the consumers of its share, by uuid
+    """
     for instance in objects.InstanceList.get_by_host_and_node(
             context, node.host, node.hypervisor_hostname, expected_attrs=list(moves.ATTRIBUTES)):
         if instance.uuid not in allocated and residents.held(instance):

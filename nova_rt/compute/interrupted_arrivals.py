@@ -8,6 +8,7 @@ given back (:mod:`nova_rt.compute.foreign_shares`) as soon as the server is sett
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 
 from nova import context as nova_context
@@ -16,9 +17,7 @@ from nova.compute import manager as nova_manager
 from nova.compute import task_states
 from nova.compute import vm_states
 from nova.objects import fields
-from nova.scheduler.client import report
 
-from nova_rt import allocations
 from nova_rt.instance import holdings
 from nova_rt.instance import residents
 
@@ -86,11 +85,13 @@ def _leave_at_source(instance: objects.Instance) -> None:
     instance.drop_migration_context()
 
 
-def unshelves(context: nova_context.RequestContext, client: report.SchedulerReportClient,
-              node: objects.ComputeNode) -> Iterator[objects.Instance]:
-    """Yield servers whose unshelve was begun on a host and not claimed."""
-    placement = allocations.PlacementClient(context.elevated(), client)
-    for uuid in placement.try_shares_on(node.uuid) or ():
+def unshelves(context: nova_context.RequestContext,
+              allocated: Iterable[str]) -> Iterator[objects.Instance]:
+    """Yield servers whose unshelve was begun on a host and not claimed.
+
+    :param allocated: the consumers of the host's share, by uuid
+    """
+    for uuid in allocated:
         instance = residents.find(context, uuid)
         if (instance is not None and instance.host is None
                 and instance.vm_state == vm_states.SHELVED_OFFLOADED

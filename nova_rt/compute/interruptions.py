@@ -10,6 +10,7 @@ from nova import context as nova_context
 from nova import objects
 from nova.compute import manager as nova_manager
 
+from nova_rt import allocations
 from nova_rt.compute import due_shares
 from nova_rt.compute import in_place_resize
 from nova_rt.compute import interrupted_arrivals
@@ -57,10 +58,14 @@ def _settle_allocations(manager: nova_manager.ComputeManager,
                         context: nova_context.RequestContext,
                         node: objects.ComputeNode) -> None:
     """Have the periodic updates allocate and give back what is left to them."""
-    for instance in interrupted_arrivals.unshelves(context, manager.reportclient, node):
+    placement = allocations.PlacementClient(context.elevated(), manager.reportclient)
+    allocated = placement.try_shares_on(node.uuid)
+    if allocated is None:
+        return
+    for instance in interrupted_arrivals.unshelves(context, allocated):
         with in_place_resize.logged(instance):
             interrupted_arrivals.end_unshelve(instance)
-    for instance in due_shares.unknown(context, manager.reportclient, node):
+    for instance in due_shares.unknown(context, node, allocated):
         with in_place_resize.logged(instance):
             due_shares.mark(instance)
             instance.save()

@@ -92,6 +92,12 @@ class AtAnyWrite:
             self.api.post_server_action(self.server['id'], action)
         return bool(died)
 
+    def unlock(self):
+        """Reset the state of self.server, as an operator does, if an operation still locks it."""
+        if self.instance_of(self.server).task_state is not None:
+            self.admin_api.post_server_action(
+                self.server['id'], {'os-resetState': {'state': 'error'}})
+
     @contextlib.contextmanager
     def killing(self, number, host, target, method, dead=lambda: None):
         """Have a service die in a method, which is called meanwhile; start it again afterwards.

@@ -58,9 +58,7 @@ class TestKilledInAnEvacuation(killed.AtAnyWrite, test_evacuation.EvacuationTest
         self.assertGreater(number, 10)
 
     def unlock(self):
-        if self.instance_of(self.server).task_state is not None:
-            self.admin_api.post_server_action(
-                self.server['id'], {'os-resetState': {'state': 'error'}})
+        super().unlock()
         self._run_periodics()
         self.assert_audited()
 

@@ -78,11 +78,6 @@ class OperationsTestCase(killed.AtAnyWrite, test_moves.MovesTestCase):
         except exception.InstanceNotFound:
             return False
 
-    def unlock(self):
-        if self.instance_of(self.server).task_state is not None:
-            self.admin_api.post_server_action(
-                self.server['id'], {'os-resetState': {'state': 'error'}})
-
     def restarted(self):
         """Start the server anew if it is on a host and not one that was never built."""
         instance = self.instance_of(self.server)

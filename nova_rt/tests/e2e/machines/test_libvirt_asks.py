@@ -13,6 +13,7 @@ import libvirt
 from oslo_config import cfg
 import pytest
 
+from nova_rt.testing import libvirt_answers
 from nova_rt.virt import containers
 from nova_rt.virt import kinds
 from nova_rt.virt import machines
@@ -74,9 +75,7 @@ def uri(tmp_path: pathlib.Path) -> Iterator[str]:
 @pytest.fixture
 def answers(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let libvirt's client know the password."""
-    auth = tmp_path / 'auth.conf'
-    auth.write_text(_AUTH_CONF)
-    monkeypatch.setenv('LIBVIRT_AUTH_FILE', str(auth))
+    libvirt_answers.give(monkeypatch, tmp_path, _AUTH_CONF)
 
 
 @pytest.mark.usefixtures('answers')
@@ -94,9 +93,7 @@ def test_containers_are_found(uri: str, monkeypatch: pytest.MonkeyPatch) -> None
 def test_without_answers_one_sentence_says_what_is_missing(
         uri: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch,
         caplog: pytest.LogCaptureFixture) -> None:
-    nothing = tmp_path / 'auth.conf'
-    nothing.touch()
-    monkeypatch.setenv('LIBVIRT_AUTH_FILE', str(nothing))
+    libvirt_answers.give(monkeypatch, tmp_path, '')
     with pytest.raises(machines.MonitorError, match='libvirt does not answer'):
         machines.connect(uri)
     assert 'which is not in its auth.conf' in caplog.text

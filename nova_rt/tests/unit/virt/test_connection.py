@@ -10,6 +10,7 @@ from nova.virt.libvirt import host
 from oslo_config import cfg
 import pytest
 
+from nova_rt.testing import libvirt_answers
 from nova_rt.virt import connection
 from nova_rt.virt import containers
 from nova_rt.virt import machines
@@ -46,9 +47,7 @@ def uri(tmp_path: Path) -> str:
 @pytest.fixture
 def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let libvirt's client know the password, as Kolla does."""
-    auth = tmp_path / 'auth.conf'
-    auth.write_text(_ANSWERS)
-    monkeypatch.setenv('LIBVIRT_AUTH_FILE', str(auth))
+    libvirt_answers.give(monkeypatch, tmp_path, _ANSWERS)
 
 
 def _of_containers(uri: str) -> None:
