@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real-time CPU reservations for containers on an OpenStack cloud."""
+"""Real-time CPU reservations for the servers of an OpenStack cloud."""
