@@ -9,6 +9,8 @@ import subprocess
 
 import pytest
 
+from stack import admission
+
 ROOT = pathlib.Path(__file__).parents[2]
 # In place of the namespace: writes the root file system and what its clone has, fails.
 ENTERED = """#!/bin/sh
@@ -18,6 +20,16 @@ done
 echo "$root" > roots
 git -C "$root/root/nova-rt" log -1 --format=%s >> clones
 exit 3
+"""
+# Runs what is to run in the namespaces outside of them, with stand-ins for what changes them.
+OUTSIDE = """#!/bin/sh
+while [ "$1" != sh ]; do
+    shift
+done
+exec "$@"
+"""
+NOTED = """#!/bin/sh
+echo "$(basename "$0") $*" >> "$(dirname "$0")/../noted"
 """
 MMDEBSTRAP = """#!/bin/sh
 for archive; do :; done
@@ -117,3 +129,13 @@ def test_a_debian_that_is_kept_follows_this_checkout(tree):
         tree.run('trixie', 'true', FRESH_ROOT=str(tree.path / 'kept'))
     assert tree.lines('clones') == ['two', 'three']
     assert (tree.path / 'kept/root/nova-rt').exists()
+
+
+def test_the_sysctls_lock_is_the_machines_as_the_sysctl_is(tree):
+    tree.program('unshare', OUTSIDE)
+    for name in ('mount', 'umount', 'pivot_root', 'touch'):
+        tree.program(name, NOTED)
+    kept = tree.path / 'kept'
+    tree.run('trixie', 'true', FRESH_ROOT=str(kept))
+    bound = f'mount --bind {admission.LOCK} {kept}{admission.LOCK}'
+    assert bound in tree.lines('noted')
