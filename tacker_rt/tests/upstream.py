@@ -44,8 +44,10 @@ def without_us() -> Path:
                         in ('tosca-parser', 'heat-translator'))
     path = CACHE / f'without-{versions}'
     python = path / 'bin' / 'python'
+    # Of a Python that an upgrade of the machine has removed, it does not run any more.
+    ours = path / 'lib' / f'python{sys.version_info.major}.{sys.version_info.minor}'
     with _alone():
-        if not (path / 'complete').exists():
+        if not (path / 'complete').exists() or not ours.exists():
             shutil.rmtree(path, ignore_errors=True)
             venv.create(path, with_pip=True)
             _run([python, '-m', 'pip', 'install', '-q', *_FOR_SUITES,
