@@ -29,6 +29,7 @@ _PLACES = ('machine.slice/machine-lxc*.scope/libvirt',
 _DOMAIN = re.compile(r'instance-[0-9a-f]{8}')
 _PRIORITY = 99
 SETTLE_S = 1.0  # until what runs beside does so on every pCPU
+PATIENCE_S = 60.0  # until hogs that were just started run
 
 
 class Measured:
@@ -67,6 +68,27 @@ def groups() -> tuple[dialect.Dialect, dict[str, str]]:
     found = [str(path.relative_to(root)) for place in _PLACES for path in root.glob(place)]
     return spoken, {match[0]: group for group in found
                     if (match := _DOMAIN.search(group.replace('\\x2d', '-')))}
+
+
+def wait_for_hogs() -> None:
+    """Wait until each container has used a period's runtime on each of its pCPUs.
+
+    How long that takes depends on what else the node's Debian starts.
+
+    :raises SystemExit: if a container does not within a minute.
+    """
+    spoken, by_name = groups()
+    end = time.monotonic() + PATIENCE_S
+    while waiting := sorted(name for name, group in by_name.items()
+                            if not _has_run(spoken, group)):
+        if time.monotonic() > end:
+            sys.exit(f'No hog runs on every pCPU of {", ".join(waiting)}.')
+        time.sleep(0.1)
+
+
+def _has_run(spoken: dialect.Dialect, group: str) -> bool:
+    return all(got >= runtime_us for got, runtime_us in zip(
+        used(spoken, group)[1], spoken.read(group).runtimes_us, strict=True))
 
 
 def _describe(spoken: dialect.Dialect, group: str) -> dict[str, object]:

@@ -21,7 +21,7 @@ PERIOD_US = 20_000
 # Percent of each vCPU, and vCPUs: figure 5 of the OpenStack paper.
 ASKED = ((50, 2), (30, 1), (40, 3))
 MOVES = 20
-SETTLED = 2.0  # seconds until every hog runs
+SETTLED = 2.0  # seconds from when every hog runs
 STILL = 1.0  # seconds without moves, before and after
 # Seconds between two moves: no multiple of the period, nor of half of it.
 APART = 0.0837
@@ -33,6 +33,7 @@ def main() -> None:
     for percent, vcpus in ASKED:
         node.start(reservation.Reservation(PERIOD_US * percent // 100, PERIOD_US, vcpus))
     first = node.holdings[-1]
+    look.wait_for_hogs()
     time.sleep(SETTLED)
     spoken, groups = look.groups()
     look.above_all(spoken.tree)

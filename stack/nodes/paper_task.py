@@ -10,7 +10,7 @@ import json
 import time
 
 from bare import Bare  # type: ignore[import-not-found]  # beside it on the node
-from look import Measured  # type: ignore[import-not-found]  # beside it on the node
+import look  # type: ignore[import-not-found]  # beside it on the node
 
 from nova_rt import reservation
 
@@ -19,7 +19,7 @@ PERIOD_US = 20_000
 # Percent of each vCPU, and vCPUs: figure 5 of the OpenStack paper.
 ASKED = ((50, 2), (30, 1), (40, 3))
 SECONDS = 20.0  # whole periods
-SETTLED = 2.0  # seconds until every hog runs
+SETTLED = 2.0  # seconds from when every hog runs
 
 
 def main() -> None:
@@ -28,8 +28,9 @@ def main() -> None:
     for percent, vcpus in ASKED:
         node.start(reservation.Reservation(
             PERIOD_US * percent // 100, PERIOD_US, vcpus))
+    look.wait_for_hogs()
     time.sleep(SETTLED)
-    containers = Measured(SECONDS).containers
+    containers = look.Measured(SECONDS).containers
     node.end()
     print('\nRESULT', json.dumps(containers), flush=True)
 
