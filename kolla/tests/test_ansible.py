@@ -152,8 +152,16 @@ def test_the_database_is_upgraded_where_a_cell_needs_it(
     assert bool(tasks['Add the columns'].get('changed')) is upgraded
 
 
-def test_a_host_for_virtual_machines_has_nova_rt_alone_admit_from_boot(root, tmp_path):
-    machine = (*root, '-e', 'nova_rt_host_kind=machine')
+@pytest.fixture
+def machine(root, tmp_path):
+    """The variables of a host for virtual machines, which has systemd-machined."""
+    machined = tmp_path / 'usr/lib/systemd/systemd-machined'
+    machined.parent.mkdir(parents=True)
+    machined.touch()
+    return (*root, '-e', 'nova_rt_host_kind=machine')
+
+
+def test_a_host_for_virtual_machines_has_nova_rt_alone_admit_from_boot(machine, tmp_path):
     done, _ = play('nova-rt-prepare.yml', *machine, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
     written = tmp_path / 'etc/sysctl.d/60-nova-rt.conf'
@@ -169,8 +177,16 @@ def test_a_host_for_virtual_machines_has_nova_rt_alone_admit_from_boot(root, tmp
     assert not written.exists()
 
 
-def test_a_timer_ends_the_turns_of_vcpus_unless_the_tick_is_to(root, tmp_path):
-    machine = (*root, '-e', 'nova_rt_host_kind=machine')
+def test_a_host_whose_servers_would_end_with_libvirts_container_is_refused(machine, tmp_path):
+    (tmp_path / 'usr/lib/systemd/systemd-machined').unlink()
+    done, tasks = play('nova-rt-prepare.yml', *machine, check=False)
+    assert done.returncode != 0
+    assert 'install the package systemd-container' in tasks[
+        "Refuse a host whose servers would end with libvirtd's container"]['msg']
+    assert not (tmp_path / 'etc').exists()
+
+
+def test_a_timer_ends_the_turns_of_vcpus_unless_the_tick_is_to(machine, tmp_path):
     play('nova-rt-prepare.yml', *machine, check=False)
     assert (tmp_path / TURNS).read_text() == (
         ROOT / 'etc/systemd/nova-rt-turns.service').read_text()
