@@ -85,7 +85,7 @@ test-fresh:  ## run the demo on a fresh Debian 13 (FULL=1: and 12) (root)
 test-kernel:  ## test our kernel and the stock one in QEMU
 	@kernel/test
 
-test-kolla:  ## build Kolla's images with our additions in a machine of its own (root)
+test-kolla:  ## deploy Kolla's cloud with our additions in a machine of its own (root)
 	@kolla/real/test
 
 test-kubernetes:  ## test the Kubernetes driver with a real control plane (FULL=1: and a node)
