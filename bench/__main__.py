@@ -86,7 +86,8 @@ def _shown(without_stack: bool) -> Iterator[measure.Measurement]:
         began = time.monotonic()
         for measurement in part.measurements():
             print(report.line(measurement), flush=True)
-            added = measurement.ours
+            if measurement.name == claim.ADDED:
+                added = measurement.ours
             yield measurement
         print(f'  ({time.monotonic() - began:.0f} s)', flush=True)
     for measurement in (*spawn.measurements(added, without_stack),

@@ -33,6 +33,8 @@ PCPUS = 64
 SERVERS = 32
 ROUNDS = 40
 US = 1e6
+# The measurement of what both add to a spawn.
+ADDED = 'claim + apply, added to Nova\'s'
 NODE = 'host0'
 
 
@@ -53,7 +55,7 @@ def measurements() -> Iterator[measure.Measurement]:
         in zip(seconds['ours'], seconds['theirs'], applied.seconds,
                strict=True)])
     yield measure.Measurement(
-        'claim + apply, added to Nova\'s', 'µs', added,
+        ADDED, 'µs', added,
         aims=(measure.Aim('under 2 ms', added.median < 2000),))
 
 
