@@ -61,15 +61,19 @@ class ReservationChange:
                 runtime_us, period_us, instance.flavor.vcpus)
             _check_note(instance, note)
             self._begin(instance, wanted, note)
+            failure: Exception | None = None
             try:
                 self._change(context, instance)
             except Exception as exc:
-                instance = holdings.fetch(context, server)
-                self.undo(context, instance)
-                if holdings.HINT_DUE not in instance.system_metadata:
-                    raise exception.ResizeError(reason=_reason(exc)) from None
+                # If the database does not say what was saved, the larger stays claimed.
+                failure, instance = exc, holdings.fetch(context, server)
+            try:
+                if failure is not None:
+                    self.undo(context, instance)
             finally:
                 self._tracker.settle(context, instance)
+            if failure is not None and holdings.HINT_DUE not in instance.system_metadata:
+                raise exception.ResizeError(reason=_reason(failure)) from None
             self._tell(context, instance)
         try:
             change()

@@ -2,6 +2,7 @@
 """nova-rt-manage reservation set, on Nova's fixtures."""
 
 import argparse
+import contextlib
 import errno
 import threading
 from unittest import mock
@@ -19,6 +20,7 @@ from nova_rt import bandwidth
 from nova_rt.cmd import manage_base
 from nova_rt.cmd import manage_reservation
 from nova_rt.instance import flavors
+from nova_rt.instance import holdings
 from nova_rt.instance import in_place
 from nova_rt.testing import cases
 from nova_rt.testing import full
@@ -303,6 +305,22 @@ class TestInterruptions(HintTestCase):
             self.assert_has(percent, rt_runtime_us=percent * 1000)
             self.assertEqual(self.computes['host1'].manager.rt.shares.rt_share_used,
                              self.allocated_on('host1'))
+
+    def test_a_database_that_goes_away_in_the_middle_leaves_the_larger_claimed(self):
+        changes = self.computes['host1'].manager.reservation_change
+        change, away = changes._change, db_exc.DBConnectionError()
+
+        def lose(*args):
+            patches.enter_context(mock.patch.object(objects.Instance, 'save', side_effect=away))
+            patches.enter_context(mock.patch.object(holdings, 'fetch', side_effect=away))
+            change(*args)
+        with (contextlib.ExitStack() as patches,
+              mock.patch.object(changes, '_change', lose)):
+            self.refused(20_000)
+        self.assertEqual(['30%', '30%', '0%', '0%'], self.used_on(self.computes['host1']))
+        self.assert_ledgers([30, 30, 0, 0])
+        self.start('host1')
+        self.assert_has(30, rt_runtime_us=30_000)
 
     def test_placement_that_is_away_is_told_within_a_minute(self):
         before = self.allocated_on('host1')
