@@ -13,12 +13,14 @@ from typing import Protocol
 from nova import exception
 from nova import objects
 from nova.compute import claims
+from nova.objects import fields
 from oslo_log import log as logging
 
 from nova_rt import closing
 from nova_rt import criticality
 from nova_rt import errors
 from nova_rt import reservation
+from nova_rt.compute import due_shares
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
@@ -70,11 +72,17 @@ class RTMoveClaim(claims.MoveClaim):
 
     def _claim_test(self, compute_node: objects.ComputeNode, limits: Any = None) -> None:
         super()._claim_test(compute_node, limits)
-        holdings.end_move(self.instance_ref)
         if self.tracker.fits_in_place(self.instance, self.flavor):
+            holdings.end_move(self.instance_ref)
             in_place.begin(self.instance_ref, in_place.RESIZE)
             return
         pcpus = _place(self.tracker, self, self.flavor)
+        if self.migration.migration_type == fields.MigrationType.EVACUATION and (
+                holdings.has_sides(self.instance)
+                or holdings.HINT_DUE in self.instance.system_metadata):
+            # Its host died while it changed: what was allocated may be for the other flavor.
+            due_shares.mark(self.instance_ref)
+        holdings.end_move(self.instance_ref)
         holding = holdings.holding_of(self.instance)
         holdings.set_pcpus(self.instance_ref,
                            holding.pcpus if holding else None, holdings.OLD)
@@ -84,6 +92,17 @@ class RTMoveClaim(claims.MoveClaim):
         """See base class; neither side of the move is held any more."""
         super().abort()
         holdings.end_move(self.instance_ref)
+
+
+def forget_move(instance: objects.Instance, host: str) -> None:
+    """Forget both sides of a move whose claim failed.
+
+    Not what the server's own host was at when it died: it ends that when it is back.
+
+    :param host: where the claim failed
+    """
+    if instance.host == host or not in_place.begun(instance):
+        holdings.end_move(instance)
 
 
 def _place(tracker: Tracker, claim: claims.Claim, flavor: objects.Flavor) -> tuple[int, ...] | None:

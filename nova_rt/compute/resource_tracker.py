@@ -311,7 +311,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
                 allocations, *args, **kwargs)
         except Exception:
             self.ledger.enter(instance.uuid, _MOVE, None)
-            holdings.end_move(instance)
+            claims.forget_move(instance, self.host)
             if instance.host == self.host:
                 self.ledger.enter(instance.uuid, _SERVER, holdings.holding_of(instance))
             raise

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that are evacuated because their host died while it changed or moved them."""
+
+import contextlib
+import itertools
+from unittest import mock
+
+import fixtures
+import oslo_messaging
+
+from nova_rt import fitting
+from nova_rt import reservation
+from nova_rt.instance import compute_call
+from nova_rt.instance import hint_update
+from nova_rt.testing import cloud
+from nova_rt.testing import full
+from nova_rt.tests.functional import killed
+from nova_rt.tests.functional import test_evacuation
+
+
+class Unanswered(oslo_messaging.MessagingTimeout):
+    """What the caller of a service that is killed sees of it, without the wait."""
+
+
+class EvacuatedTestCase(killed.AtAnyWrite, test_evacuation.EvacuationTestCase):
+    """Once its host is back, all say the same of the server, wherever it is."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(driver='nova.quota.NoopQuotaDriver', group='quota')
+        # From 2.95 on, an evacuated server stays stopped.
+        self.useFixture(fixtures.MockPatchObject(self.admin_api, 'microversion', '2.94'))
+        self._delete_server(self.server)
+        self.flavor = self.make_flavor(50, 2)
+
+    def assert_settled_after(self, evacuate, target, method, ask):
+        """Have the server's host die in a method, before each of its writes in turn.
+
+        :param evacuate: what happens before it is back
+        :param ask: asks for what calls the method
+        """
+        def dead():
+            down = self.take_down('host1')
+            evacuate()
+            self.computes['host1'] = down
+        for number in itertools.count(step=killed.LONG_STEP):
+            self.server = self.boot_on('host1', self.flavor)
+            with self.killing(number, 'host1', target(), method, dead) as died:
+                ask()
+            if not died:
+                break
+            self.force_down('host1', False)
+            # Placement is told within a minute.
+            self._run_periodics()
+            self.assert_settled(self.server, self.other)
+            self.assert_audited()
+            self._delete_server(self.api.get_server(self.server['id']))
+        self.assertGreater(number, 3)
+
+    def leave(self):
+        self.evacuate(expected_state='ACTIVE', expected_host='host2')
+
+    def find_no_room(self):
+        with (mock.patch('nova_rt.compute.evacuation._ATTEMPTS', 0),
+              mock.patch('nova_rt.filters.rt_share_filter.RTShareFilter'
+                         '.filter_all', lambda _, hosts, spec: list(hosts)),
+              mock.patch.object(fitting, 'place', side_effect=fitting.NoRoomError(
+                  1, lambda: 'it lacks 1%'))):
+            self.evacuate(expected_state='ACTIVE', expected_host='host1',
+                          expected_migration_status='failed')
+
+
+class TestHintChanges(EvacuatedTestCase):
+
+    DEATH = Unanswered
+
+    def assert_unharmed(self, evacuate, percent):
+        self.assert_settled_after(
+            evacuate, lambda: self.manager_of('host1').reservation_change, 'change',
+            lambda: self.change(percent))
+
+    def change(self, percent):
+        with contextlib.suppress(compute_call.RefusedError):
+            hint_update.change(self.cell_context(), self.server['id'],
+                               reservation.Times(percent * 1000), cloud.CAP)
+
+    def test_evacuated(self):
+        self.assert_unharmed(self.leave, 20)
+
+    @full.only
+    def test_evacuated_while_it_grows(self):
+        self.assert_unharmed(self.leave, 60)
+
+    def test_without_room_elsewhere(self):
+        self.assert_unharmed(self.find_no_room, 60)
+
+    @full.only
+    def test_without_room_elsewhere_while_it_shrinks(self):
+        self.assert_unharmed(self.find_no_room, 20)
