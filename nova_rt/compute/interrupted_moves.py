@@ -3,7 +3,7 @@
 
 Nova records that a move is confirmed, or completed, before it does the rest, and repeats none
 of it: a server would stay resized, and what Placement has allocated for the source would stay
-allocated.
+allocated. So it would for moves of servers that were evacuated before they had left.
 """
 
 from collections.abc import Iterator
@@ -13,10 +13,12 @@ from nova import objects
 from nova.compute import manager as nova_manager
 from nova.compute import power_state
 from nova.compute import vm_states
+from nova.objects import fields
 
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
 from nova_rt.instance import moves
+from nova_rt.instance import residents
 
 # So many moves of a host do not end at once: of those that are recorded as done, no older
 # ones are looked at.
@@ -24,6 +26,9 @@ _MOST = 20
 # As Nova's migrations say it: of a resize or a cold migration, and of a live migration.
 CONFIRMATION = _CONFIRMING, _CONFIRMED = 'confirming', 'confirmed'
 _RUNNING, _COMPLETED = 'running', 'completed'
+_UNDER_WAY = ('accepted', 'queued', 'preparing', _RUNNING, 'pre-migrating', 'migrating',
+              'post-migrating', 'finished')
+_FAILED = 'error'
 
 
 def finish(manager: nova_manager.ComputeManager, context: nova_context.RequestContext,
@@ -71,6 +76,35 @@ def of_source(context: nova_context.RequestContext, host: str,
                 _has_arrived(instance, migration) if migration.is_live_migration
                 else _is_unconfirmed(instance, migration)):
             yield instance, migration
+
+
+def left_behind(context: nova_context.RequestContext, host: str,
+                ) -> Iterator[tuple[objects.Instance, objects.Migration]]:
+    """Yield servers that are elsewhere, and what was to move them from a host and does no more.
+
+    The host died meanwhile, and they were evacuated.
+    """
+    for migration in objects.MigrationList.get_by_filters(
+            context, {'source_compute': host, 'status': list(_UNDER_WAY)}):
+        instance = residents.find(context, migration.instance_uuid)
+        if (instance is not None and instance.task_state is None
+                and instance.host not in (None, host)
+                and migration.migration_type != fields.MigrationType.EVACUATION
+                and not _is_moved_by(instance, migration)):
+            yield instance, migration
+
+
+def give_up(manager: nova_manager.ComputeManager, context: nova_context.RequestContext,
+            instance: objects.Instance, migration: objects.Migration) -> None:
+    """Give back what a move has allocated of its source, and record that it failed."""
+    manager._delete_allocation_after_move(context, instance, migration)
+    migration.status = _FAILED
+    migration.save()
+
+
+def _is_moved_by(instance: objects.Instance, migration: objects.Migration) -> bool:
+    move = instance.migration_context
+    return move is not None and move.migration_id == migration.id
 
 
 def _has_arrived(instance: objects.Instance, migration: objects.Migration) -> bool:

@@ -97,3 +97,23 @@ class TestHintChanges(EvacuatedTestCase):
     @full.only
     def test_without_room_elsewhere_while_it_shrinks(self):
         self.assert_unharmed(self.find_no_room, 20)
+
+
+class TestMoves(EvacuatedTestCase):
+
+    def resize(self):
+        self.api.post_server_action(self.server['id'], {
+            'resize': {'flavorRef': self.make_flavor(60, 2)}})
+
+    def assert_unharmed_in_place(self, evacuate):
+        self.flags(allow_resize_to_same_host=True)
+        self.assert_settled_after(
+            evacuate, lambda: self.manager_of('host1').in_place_resize, 'resize', self.resize)
+
+    def test_evacuated_while_it_was_resized_in_place(self):
+        self.assert_unharmed_in_place(self.leave)
+
+    @full.only
+    def test_evacuated_while_it_left(self):
+        self.assert_settled_after(self.leave, lambda: self.manager_of('host1'),
+                                  'resize_instance', self.resize)
