@@ -157,6 +157,29 @@ def test_libvirt_has_its_driver_of_containers(ours):
     assert 'libvirt-daemon-driver-lxc' in packages(ours['nova-libvirt'])
 
 
+@pytest.mark.parametrize('version', [1, 2])
+def test_a_containers_controller_leaves_libvirtds_groups_of_version_1(
+        ours, tmp_path, version):
+    groups, controller = tmp_path / 'cgroup', tmp_path / 'controller' / 'libvirt_lxc'
+    for name in {1: ('systemd', 'cpu', 'memory'), 2: ('system.slice',)}[version]:
+        (groups / name).mkdir(parents=True)
+        (groups / name / 'cgroup.procs').touch()
+    controller.parent.mkdir()
+    controller.write_text('#!/bin/sh\necho $$ "$@"\n')
+    controller.chmod(0o755)
+    script = tmp_path / 'libvirt_lxc'
+    script.write_text(
+        written(ours['nova-libvirt'], '/usr/lib/libvirt/libvirt_lxc')
+        .replace('/sys/fs/cgroup', str(groups))
+        .replace('/usr/lib/libvirt/controller', str(controller.parent)))
+    done = subprocess.run(('sh', script, '--name', 'a b'), check=True,
+                          capture_output=True, text=True)
+    pid, rest = done.stdout.split(maxsplit=1)
+    assert rest == '--name a b\n'
+    assert {procs.read_text() for procs in groups.glob('*/cgroup.procs')} == {
+        f'{pid}\n' if version == 1 else ''}
+
+
 def test_tacker_gets_our_package_and_nothing_that_it_requires(ours):
     base = ours['tacker-base']
     assert 'ADD additions-archive /' in base

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the container images as raw ext4 file systems.
+"""Build the containers' images as raw ext4 file systems, and the disk of virtual machines.
 
-``python -m stack.image.build DIRECTORY`` builds all of them.
+``python -m stack.image.build DIRECTORY [NAME...]`` builds those, or all of the containers'.
 """
 
 from collections.abc import Callable
@@ -100,11 +100,12 @@ def boot_sector(disk: Path, run: Run, size: int, **symbols: int) -> Path:
 
 
 def main() -> None:
-    """Build all images into the given directory."""
+    """Build images into the given directory."""
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
-    for name in IMAGES:
-        print(build(name, directory, _run))
+    for name in sys.argv[2:] or IMAGES:
+        print(build_machine(directory, _run) if name == MACHINE
+              else build(name, directory, _run))
 
 
 def _run(name: str, command: Sequence[str]) -> None:
