@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Playbooks, roles, variables and configuration for kolla-ansible."""
 
+from collections import Counter
 import configparser
 import gzip
 import importlib.util
@@ -252,6 +253,26 @@ def test_the_pid_namespace_is_the_hosts_for_nova_compute_and_libvirt_alone(task,
     assert {service: given(tasks[service]['msg']).get('pid_mode') for service in SERVICES} == {
         'nova-compute': 'host', 'nova-libvirt': 'host', 'nova-ssh': None,
         'nova-conductor': None}
+
+
+@pytest.mark.parametrize('kind', KINDS)
+@pytest.mark.parametrize('engine', ['docker', 'podman'])
+def test_no_container_gets_two_volumes_in_one_place(engine, kind, tmp_path):
+    services = ('nova-compute', 'nova-libvirt')
+    playbook = tmp_path / 'volumes.yml'
+    playbook.write_text(yaml.safe_dump([{
+        'hosts': 'localhost', 'gather_facts': False, 'tasks': [
+            {'include_vars': {'dir': str(KOLLA_ANSIBLE / 'group_vars/all')}},
+            {'include_vars': str(KOLLA_ANSIBLE / 'roles/nova-cell/defaults/main.yml')},
+            *({'name': service, 'debug': {
+                'msg': f"{{{{ nova_cell_services['{service}'].volumes }}}}"}}
+              for service in services)]}]))
+    done, tasks = play(playbook, *VARIABLES, '-e', f'kolla_container_engine={engine}',
+                       '-e', f'@{HERE}/{kind}/globals.d/nova-rt.yml')
+    assert done.returncode == 0, done.stdout[-3000:]
+    for service in services:
+        places = Counter(volume.split(':')[1] for volume in tasks[service]['msg'] if volume)
+        assert max(places.values()) == 1, (service, places)
 
 
 SERVICES = ('nova-compute', 'nova-libvirt', 'nova-ssh', 'nova-conductor')
