@@ -39,7 +39,8 @@ def running(domain: str) -> tuple[dict[int, float], Callable[[], dict[int, float
         machine = vcpus.of_qemu(domain, int(qemu.read_text()))
         return machine.shares, lambda: vcpus.measure([machine], WINDOW_S)[domain]
     dialect = kernel.spoken()
-    assert dialect is not None
+    if dialect is None:
+        sys.exit(f'{domain} is no virtual machine, and the kernel has no real-time groups.')
     container = kernel.container(dialect, domain, domain)
     return container.shares, lambda: kernel.measure([container], WINDOW_S)[domain]
 
