@@ -18,7 +18,6 @@ from nova.objects import fields
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
 from nova_rt.instance import moves
-from nova_rt.instance import residents
 
 # So many moves of a host do not end at once: of those that are recorded as done, no older
 # ones are looked at.
@@ -65,15 +64,8 @@ def of_source(context: nova_context.RequestContext, host: str,
             sort_keys=['updated_at'], sort_dirs=['desc'], limit=_MOST),
         *objects.MigrationList.get_by_filters(
             context, {'source_compute': host, 'status': [_CONFIRMING, _RUNNING]})]
-    if not migrations:
-        return
-    instances = {instance.uuid: instance for instance in objects.InstanceList.get_by_filters(
-        context, {'uuid': sorted({migration.instance_uuid for migration in migrations}),
-                  'deleted': False}, expected_attrs=list(moves.ATTRIBUTES))}
-    for migration in migrations:
-        instance = instances.get(migration.instance_uuid)
-        if instance is not None and instance.task_state is None and (
-                _has_arrived(instance, migration) if migration.is_live_migration
+    for instance, migration in _resting(context, migrations):
+        if (_has_arrived(instance, migration) if migration.is_live_migration
                 else _is_unconfirmed(instance, migration)):
             yield instance, migration
 
@@ -84,13 +76,26 @@ def left_behind(context: nova_context.RequestContext, host: str,
 
     The host died meanwhile, and they were evacuated.
     """
-    for migration in objects.MigrationList.get_by_filters(
-            context, {'source_compute': host, 'status': list(_UNDER_WAY)}):
-        instance = residents.find(context, migration.instance_uuid)
-        if (instance is not None and instance.task_state is None
-                and instance.host not in (None, host)
+    migrations = [*objects.MigrationList.get_by_filters(
+        context, {'source_compute': host, 'status': list(_UNDER_WAY)})]
+    for instance, migration in _resting(context, migrations):
+        if (instance.host not in (None, host)
                 and migration.migration_type != fields.MigrationType.EVACUATION
                 and not _is_moved_by(instance, migration)):
+            yield instance, migration
+
+
+def _resting(context: nova_context.RequestContext, migrations: list[objects.Migration],
+             ) -> Iterator[tuple[objects.Instance, objects.Migration]]:
+    """Yield the migrations of servers that exist and are not busy, each with its server."""
+    if not migrations:
+        return
+    instances = {instance.uuid: instance for instance in objects.InstanceList.get_by_filters(
+        context, {'uuid': sorted({migration.instance_uuid for migration in migrations}),
+                  'deleted': False}, expected_attrs=list(moves.ATTRIBUTES))}
+    for migration in migrations:
+        instance = instances.get(migration.instance_uuid)
+        if instance is not None and instance.task_state is None:
             yield instance, migration
 
 
