@@ -8,14 +8,14 @@ from stack import cloud as stack_cloud
 
 
 @contextlib.contextmanager
-def of(stack: stack_cloud.Cloud, service: str, line: str) -> Iterator[None]:
-    """Have a service run with another line in section [rt] of nova.conf.
+def of(stack: stack_cloud.Cloud, service: str, *lines: str) -> Iterator[None]:
+    """Have a service run with more lines in section [rt] of nova.conf.
 
     :param service: as the stack names it; it is restarted, and once more at the end
     """
     conf = stack.site.rundir.etc / 'nova' / 'nova.conf'
     text = conf.read_text()
-    changed = text.replace('[rt]\n', f'[rt]\n{line}\n', 1)
+    changed = text.replace('[rt]\n', '\n'.join(('[rt]', *lines, '')), 1)
     assert changed != text
     conf.write_text(changed)
     try:

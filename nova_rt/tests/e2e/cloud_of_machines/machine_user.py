@@ -16,6 +16,10 @@ from stack.image import build
 from stack.service import Site
 from stack.services import hosts
 
+# The line of nova.conf that has a host give servers half of each pCPU at most. Where they
+# could burn nearly all of two pCPUs, nothing else would get on, the test's end included.
+HALF = 'cap = 0.5'
+
 
 class MachineUser(driver.User):
     """See base class; all vCPUs of her servers burn CPU.

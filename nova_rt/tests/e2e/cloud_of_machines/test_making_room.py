@@ -8,6 +8,8 @@ import subprocess
 import pytest
 
 from nova_rt.tests.e2e import driver
+from nova_rt.tests.e2e import nova_options
+from nova_rt.tests.e2e.cloud_of_machines import machine_user
 from stack import vcpus
 
 WINDOW_S = 10.0
@@ -26,11 +28,18 @@ def rt(stack):
     return run
 
 
-def test_a_server_that_fits_no_pcpu_does_after_a_move(rt, user, operator, flavors):
-    small = [user.boot(flavors(90_000)) for _ in range(2)]
+@pytest.fixture
+def half(stack):
+    """The host gives servers half of each pCPU."""
+    with nova_options.of(stack, 'nova-compute', machine_user.HALF):
+        yield
+
+
+def test_a_server_that_fits_no_pcpu_does_after_a_move(rt, half, user, operator, flavors):
+    small = [user.boot(flavors(40_000)) for _ in range(2)]
     host = operator.compute.get_server(small[0].id).compute_host
     assert [set(user.machine(server.id).shares) for server in small] == [{0}, {1}]
-    large = flavors(120_000)
+    large = flavors(70_000)
     refused = user.ask(large)
     user.settled(refused.id, 'ERROR')
 
@@ -44,8 +53,8 @@ def test_a_server_that_fits_no_pcpu_does_after_a_move(rt, user, operator, flavor
     assert [row['server'] for row in json.loads(made)] == [move['server']]
 
     machines = [user.machine(server.id) for server in (*small, user.boot(large))]
-    assert [machine.shares for machine in machines[:2]] == [{move['target']: 0.45}] * 2
-    assert machines[2].shares == {move['source']: 0.6}
+    assert [machine.shares for machine in machines[:2]] == [{move['target']: 0.2}] * 2
+    assert machines[2].shares == {move['source']: 0.35}
     for machine in machines:
         driver.assert_get(vcpus.measure, machine, WINDOW_S, TOLERANCE)
     assert rt('run', '--host', host, '--flavor', large)[0] == 1

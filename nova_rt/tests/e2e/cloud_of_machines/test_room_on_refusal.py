@@ -15,21 +15,22 @@ from stack import vcpus
 
 WINDOW_S = 10.0
 TOLERANCE = 0.003
-SMALL, LARGE = 0.45, 0.6
+SMALL, LARGE = 0.2, 0.35
 
 
 @pytest.fixture
 def making_room(stack):
     """The host makes room before it refuses a server."""
-    with nova_options.of(stack, 'nova-compute', 'defrag_on_refusal = true'):
+    with nova_options.of(
+            stack, 'nova-compute', machine_user.HALF, 'defrag_on_refusal = true'):
         yield
 
 
-def test_a_server_that_fits_no_pcpu_is_let_in_at_once(user, flavors, making_room):
-    small = [user.boot(flavors(90_000)).id for _ in range(2)]
+def test_a_server_that_fits_no_pcpu_is_let_in_at_once(making_room, user, flavors):
+    small = [user.boot(flavors(40_000)).id for _ in range(2)]
     before = [user.machine(server) for server in small]
     assert [machine.shares for machine in before] == [{0: SMALL}, {1: SMALL}]
-    large = user.machine(user.boot(flavors(120_000)).id)
+    large = user.machine(user.boot(flavors(70_000)).id)
     after = [user.machine(server) for server in small]
     assert [set(machine.threads.values()) for machine in after] == [
         set(machine.threads.values()) for machine in before]
@@ -59,8 +60,8 @@ def idler(user, operator):
 @pytest.mark.parametrize('point', kill_points.ROOM, ids=str)
 def test_who_was_to_move_has_its_share_and_there_is_room_when_killed_in_it(
         point, stack, idler, flavors, order, manage):
-    small = [idler.boot(flavors(90_000)).id for _ in range(2)]
-    large = flavors(120_000)
+    small = [idler.boot(flavors(40_000)).id for _ in range(2)]
+    large = flavors(70_000)
     order.write_text(str(point))
     killed = idler.ask(large)
     driver.until(lambda: not order.exists(), f'{point} is reached')
