@@ -82,8 +82,9 @@ def check(more: Iterable[str] = (), nodes: bool = False, machines: bool = False)
             'install them with apt-get, or use "make demo", which does.')
     if 'network' in more and BRIDGE.exists():
         raise StackError(
-            f'This machine has a bridge {BRIDGE.name} already. The '
-            'stack needs this name: stop the switch that uses it.')
+            f'This machine has a bridge {BRIDGE.name} already, a name that the stack needs: '
+            'stop the switch that uses it, or run "ip link delete" for one that a killed '
+            'stack left.')
     if nodes:
         return
     if not root_is_mount_point():
