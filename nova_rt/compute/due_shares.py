@@ -36,6 +36,11 @@ def mark(instance: objects.Instance) -> None:
     instance.system_metadata[_MARK] = 'yes'
 
 
+def is_marked(instance: objects.Instance) -> bool:
+    """Return whether Placement is to be told of a server."""
+    return _MARK in instance.system_metadata
+
+
 def unknown(context: nova_context.RequestContext, node: objects.ComputeNode,
             allocated: Container[str]) -> Iterator[objects.Instance]:
     """Yield the servers on a host that hold something of which Placement has nothing.
@@ -59,7 +64,7 @@ def tell(context: nova_context.RequestContext, client: report.SchedulerReportCli
     :param instances: all that are on the host
     """
     placement = allocations.PlacementClient(context.elevated(), client)
-    for server in [instance.uuid for instance in instances if _MARK in instance.system_metadata]:
+    for server in [instance.uuid for instance in instances if is_marked(instance)]:
         try:
             _tell(placement, provider, holdings.fetch(context, server))
         except (exception.InstanceNotFound, exception.UnexpectedTaskStateError):

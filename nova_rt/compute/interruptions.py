@@ -17,8 +17,26 @@ from nova_rt.compute import interrupted_arrivals
 from nova_rt.compute import interrupted_moves
 from nova_rt.compute import live_migration
 from nova_rt.compute import reservation_change
+from nova_rt.instance import holdings
 from nova_rt.instance import in_place
 from nova_rt.instance import moves
+
+
+def apply_marked(manager: nova_manager.ComputeManager,
+                 context: nova_context.RequestContext) -> None:
+    """Give servers in the kernel what they hold, if a failed evacuation left their host in doubt.
+
+    It has overwritten the record of the change that it interrupted. Call this before Placement
+    is told, which takes the mark away.
+    """
+    for instance in objects.InstanceList.get_by_host(
+            context, manager.host, expected_attrs=list(moves.ATTRIBUTES)):
+        if not due_shares.is_marked(instance) or in_place.begun(instance):
+            continue
+        with in_place_resize.logged(instance):
+            holding = holdings.holding_of(instance)
+            if holding is not None:
+                manager.driver.change_reservation(instance, holding)
 
 
 def end(manager: nova_manager.ComputeManager, resizes: in_place_resize.InPlaceResize,

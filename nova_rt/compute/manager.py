@@ -353,10 +353,12 @@ class RTComputeManager(manager.ComputeManager):
     # What was interrupted
 
     def pre_start_hook(self, service_ref: objects.Service) -> None:
-        """See base class; then what was interrupted is ended."""
+        """See base class; what was interrupted is ended."""
+        context = nova_context.get_admin_context()
+        interruptions.apply_marked(self, context)
         super().pre_start_hook(service_ref)
         interruptions.end(self, self.in_place_resize, self.reservation_change,
-                          nova_context.get_admin_context(), self._interrupted)
+                          context, self._interrupted)
         self._reactions = reactions.begin(self.driver, self.rt, self.evictions)
 
     def cleanup_host(self) -> None:

@@ -69,6 +69,17 @@ class EvacuatedTestCase(killed.AtAnyWrite, test_evacuation.EvacuationTestCase):
             self.evacuate(expected_state='ACTIVE', expected_host='host1',
                           expected_migration_status='failed')
 
+    def be_refused(self):
+        kernel = self.kernel_of(self.computes['host2'])
+        kernel.refuse_containers = 22
+        try:
+            self.evacuate(expected_state='ERROR', expected_host='host1',
+                          expected_migration_status='failed')
+        finally:
+            kernel.refuse_containers = None
+        self.admin_api.post_server_action(
+            self.server['id'], {'os-resetState': {'state': 'active'}})
+
 
 class TestHintChanges(EvacuatedTestCase):
 
@@ -98,6 +109,13 @@ class TestHintChanges(EvacuatedTestCase):
     def test_without_room_elsewhere_while_it_shrinks(self):
         self.assert_unharmed(self.find_no_room, 20)
 
+    def test_refused_elsewhere(self):
+        self.assert_unharmed(self.be_refused, 60)
+
+    @full.only
+    def test_refused_elsewhere_while_it_shrinks(self):
+        self.assert_unharmed(self.be_refused, 20)
+
 
 class TestMoves(EvacuatedTestCase):
 
@@ -117,3 +135,7 @@ class TestMoves(EvacuatedTestCase):
     def test_evacuated_while_it_left(self):
         self.assert_settled_after(self.leave, lambda: self.manager_of('host1'),
                                   'resize_instance', self.resize)
+
+    @full.only
+    def test_refused_elsewhere_while_it_was_resized_in_place(self):
+        self.assert_unharmed_in_place(self.be_refused)
