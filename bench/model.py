@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 import functools
 import time
-
-from simso import configuration
-from simso import core
+from typing import Any
 
 from bench import measure
 from nova_rt.model import campaign
@@ -22,6 +20,7 @@ from nova_rt.model import simulator
 from nova_rt.model import supply
 from nova_rt.model import synthesis
 from nova_rt.model import tasks as tasks_
+from nova_rt.testing import simso_model
 
 TASKS = 12
 PERIOD_US = 10_000
@@ -86,10 +85,11 @@ def _beside_simso() -> measure.Measurement:
         (5_000, 23_000))]
     servers = [simulator.Server(pcpu, 1_000, 1_000) for pcpu in range(CPUS)]
     group = simulator.Group(servers, tasks, tasks_.deadline_monotonic(tasks))
-    theirs: list[core.Model] = []
+    theirs: list[Any] = []
     seconds = measure.in_turn({
         'ours': lambda: simulator.simulate([group], HORIZON_MS * 1_000),
-        'simso': lambda: theirs.append(_simso(tasks))}, ROUNDS)
+        'simso': lambda: theirs.append(
+            simso_model.simulate(tasks, CPUS, HORIZON_MS * 1_000))}, ROUNDS)
     jobs = sum(len(task.jobs) for task in theirs[-1].results.tasks)
     expected = sum(-(-HORIZON_MS * 1_000 // task.period_us) for task in tasks)
     if abs(jobs - expected) > len(tasks):
@@ -97,20 +97,3 @@ def _beside_simso() -> measure.Measurement:
     return measure.compared(
         'a second of five tasks on two CPUs, simulated', 'simso',
         seconds['ours'], seconds['simso'], 'ms', 1e6 / HORIZON_MS)
-
-
-def _simso(tasks: Tasks) -> core.Model:
-    settings = configuration.Configuration()
-    settings.duration = HORIZON_MS * settings.cycles_per_ms
-    for number, task in enumerate(tasks, 1):
-        settings.add_task(
-            name=f't{number}', identifier=number, activation_date=0,
-            wcet=task.wcet_us / 1e3, period=task.period_us / 1e3,
-            deadline=task.deadline_us / 1e3)
-    for number in range(1, CPUS + 1):
-        settings.add_processor(name=f'c{number}', identifier=number)
-    settings.scheduler_info.clas = 'simso.schedulers.RM'
-    settings.check_all()
-    model = core.Model(settings)
-    model.run_model()
-    return model

@@ -1,7 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-import sys
-import types
-
 from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -14,6 +11,7 @@ from nova_rt.model import pipeline
 from nova_rt.model import simulator
 from nova_rt.model import supply
 from nova_rt.model import tasks as tasks_
+from nova_rt.testing import simso_model
 from nova_rt.tests.unit.model import examples
 from nova_rt.tests.unit.model import slots
 
@@ -180,27 +178,12 @@ def test_no_response_is_longer_than_its_bound(tasks, vcpus, runtime, rest):
             assert outcome.responses(index).max() <= bound
 
 
-def test_full_cpus_schedule_as_an_independent_simulator_does(monkeypatch):
-    # Python 3.12 has it no more; simso needs it for schedulers in files of their own only.
-    monkeypatch.setitem(sys.modules, 'imp', types.ModuleType('imp'))
-    pytest.importorskip('simso', reason='simso is not installed')
-    from simso.configuration import Configuration
-    from simso.core import Model
-    times = [(2, 5), (3, 7), (4, 9), (3, 11), (5, 23)]
-    theirs = Configuration()
-    theirs.duration = 400 * theirs.cycles_per_ms
-    for number, (wcet, period) in enumerate(times, 1):
-        theirs.add_task(name=f't{number}', identifier=number, period=period,
-                        activation_date=0, wcet=wcet, deadline=period)
-    for number in (1, 2):
-        theirs.add_processor(name=f'c{number}', identifier=number)
-    theirs.scheduler_info.clas = 'simso.schedulers.RM'
-    theirs.check_all()
-    model = Model(theirs)
-    model.run_model()
-    outcome = run(full_cpus(2), [tasks_.Task(*each) for each in times], 400)
-    for index, task in enumerate(model.results.tasks):
-        expected = [round(job.response_time)
+def test_full_cpus_schedule_as_an_independent_simulator_does():
+    tasks = [tasks_.Task(*times) for times in ((2, 5), (3, 7), (4, 9), (3, 11), (5, 23))]
+    theirs = simso_model.simulate(tasks, 2, 400)
+    outcome = run(full_cpus(2), tasks, 400)
+    for index, task in enumerate(theirs.results.tasks):
+        expected = [round(job.response_time * 1e3)
                     for job in task.jobs if job.response_time is not None]
         assert len(expected) > 15
         assert outcome.responses(index)[:len(expected)].tolist() == expected
