@@ -75,6 +75,17 @@ def test_no_service_of_an_installed_package_is_started(installing):
     assert not installing.policy.exists()
 
 
+@pytest.mark.parametrize(('status', 'packages'), [(1, 'golang-go'), (0, '')])
+def test_go_is_installed_where_kubernetes_is_tested_and_none_is_found(tree, status, packages):
+    tree.become(0)
+    tree.program('tools/go-toolchain', f'raise SystemExit({status})\n')
+    tree.program('bin/apt-get', f'#!/bin/sh\necho "$@" > "{tree.calls}"\n')
+    for profiles, wanted in (('stack', ''), ('kubernetes', packages)):
+        tree.calls.write_text('')
+        assert tree.run('tools/prepare', profiles).returncode == 0
+        assert tree.calls.read_text().partition('recommends ')[2].strip() == wanted
+
+
 def test_a_machines_own_policy_on_services_is_left_as_it_is(installing):
     own = '#!/bin/sh\nexit 104\n'
     installing.program('policy-rc.d', own)
