@@ -75,6 +75,9 @@ class AnyOrderOfReactions(reacting.ReactingCloud):
         getattr(self, act)()
         self.rest()
         self.mend(fault)
+        if act == 'change':
+            # Its end, after a fault, changes a reservation as well.
+            self.kernel_forgets()
         self.assert_no_harm()
 
     # Faults
