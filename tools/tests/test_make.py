@@ -79,6 +79,8 @@ def test_no_service_of_an_installed_package_is_started(installing):
 def test_go_is_installed_where_kubernetes_is_tested_and_none_is_found(tree, status, packages):
     tree.become(0)
     tree.program('tools/go-toolchain', f'raise SystemExit({status})\n')
+    tree.program('.venv/bin/bindep',
+                 '#!/bin/sh\ncase " $* " in *" go "*) echo golang-go;; esac\n')
     tree.program('bin/apt-get', f'#!/bin/sh\necho "$@" > "{tree.calls}"\n')
     for profiles, wanted in (('stack', ''), ('kubernetes', packages)):
         tree.calls.write_text('')
