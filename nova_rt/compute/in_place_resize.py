@@ -203,9 +203,14 @@ class InPlaceResize:
         elif instance.task_state == task_states.RESIZE_REVERTING:
             self._give_back(context, instance, migration)
             self._record_undone(instance, migration, 'reverted')
-        elif instance.task_state is not None or migration.status != 'finished':
+        elif (instance.task_state is not None or migration.status != 'finished'
+              or instance.old_flavor is None):
             self._give_back(context, instance, migration)
             self._record_undone(instance, migration, 'error')
+        elif instance.vm_state in (vm_states.ACTIVE, vm_states.STOPPED):
+            # Reset meanwhile, as by an evacuation that found no host.
+            instance.vm_state = vm_states.RESIZED
+            instance.save(expected_task_state=None)
 
     def undo_unclaimed(self, context: nova_context.RequestContext, node: str) -> None:
         """Undo resizes that were interrupted before their claim.

@@ -50,12 +50,18 @@ class EvacuatedTestCase(killed.AtAnyWrite, test_evacuation.EvacuationTestCase):
             if not died:
                 break
             self.force_down('host1', False)
+            self.confirm()
             # Placement is told within a minute.
             self._run_periodics()
             self.assert_settled(self.server, self.other)
             self.assert_audited()
             self._delete_server(self.api.get_server(self.server['id']))
         self.assertGreater(number, 3)
+
+    def confirm(self):
+        if self.api.get_server(self.server['id'])['status'] == 'VERIFY_RESIZE':
+            self.api.post_server_action(self.server['id'], {'confirmResize': None})
+            self._wait_for_state_change(self.server, 'ACTIVE')
 
     def leave(self):
         self.evacuate(expected_state='ACTIVE', expected_host='host2')
@@ -139,3 +145,7 @@ class TestMoves(EvacuatedTestCase):
     @full.only
     def test_refused_elsewhere_while_it_was_resized_in_place(self):
         self.assert_unharmed_in_place(self.be_refused)
+
+    @full.only
+    def test_without_room_elsewhere_while_it_was_resized_in_place(self):
+        self.assert_unharmed_in_place(self.find_no_room)
