@@ -20,6 +20,7 @@ from oslo_log import log as logging
 import sqlalchemy as sa
 
 from nova_rt import reservation
+from nova_rt.instance import flavors
 
 LOG = logging.getLogger(__name__)
 
@@ -119,13 +120,25 @@ def former_hints(hints: Mapping[str, object], mark: Mark) -> dict[str, object]:
     return former
 
 
+def owed_share(instance: objects.Instance) -> int:
+    """Return the share that a server is to have again beside what it has, in fixed point."""
+    mark, has = mark_of(instance), flavors.reservation_of(instance.flavor)
+    if mark is None or has is None:
+        return 0
+    return max(has.with_times(reservation.Times(mark.owed_us)).share - has.share, 0)
+
+
 @main_db.pick_context_manager_reader
-def of_cell(context: nova_context.RequestContext) -> list[str]:
+def of_cell(context: nova_context.RequestContext, project: str | None = None) -> list[str]:
     """Return the servers of a cell that have a mark, by uuid.
 
     :param context: of an administrator, in the cell
+    :param project: whose servers; None: those of all
     """
     entry, server = models.InstanceSystemMetadata, models.Instance
+    wanted = [entry.key == MARK, entry.deleted == 0, server.deleted == 0]
+    if project is not None:
+        wanted.append(server.project_id == project)
     return [uuid for (uuid,) in context.session.execute(
-        sa.select(entry.instance_uuid).join(server, server.uuid == entry.instance_uuid).where(
-            entry.key == MARK, entry.deleted == 0, server.deleted == 0))]
+        sa.select(entry.instance_uuid).join(
+            server, server.uuid == entry.instance_uuid).where(*wanted))]

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What servers of a project are about to have: nova-api let them through, and Placement
-may not have their allocation yet.
+"""What servers of a project are about to have, or to have again, and Placement may not have
+allocated yet: nova-api let them through, or they were shrunk for more critical ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Mapping
+from collections.abc import Sequence
 import contextlib
 import dataclasses
 
@@ -18,12 +20,15 @@ from oslo_log import log as logging
 
 from nova_rt import reservation
 from nova_rt.instance import holdings
+from nova_rt.instance import preempted
 from nova_rt.instance import request_specs
 
 LOG = logging.getLogger(__name__)
 
 _BUILDING = {'vm_state': vm_states.BUILDING}
 _CHANGING = {'task_state': [task_states.UNSHELVING, task_states.RESIZE_PREP]}
+
+_InCell = Callable[[nova_context.RequestContext, str], Sequence[objects.Instance]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,13 +55,23 @@ def of_project(context: nova_context.RequestContext, project: str) -> UnderWay:
     new = {request.instance_uuid for request in objects.BuildRequestList.get_by_filters(
         context, {'project_id': project})}
     growth = 0
-    for instance in _in_cells(context, project):
+    for instance in _in_cells(context, project, _coming_in_cell):
         if instance.task_state == task_states.RESIZE_PREP:
             growth += int(instance.system_metadata.get(holdings.GROWTH, 0))
         else:
             new.add(instance.uuid)
     return UnderWay({server: share for server in new if (share := _share(context, server))},
                     growth)
+
+
+def owed(context: nova_context.RequestContext, project: str) -> Mapping[str, int]:
+    """Return what servers of a project are to have again that were shrunk for others.
+
+    :param context: of an administrator
+    :returns: the share of each, by its uuid, in fixed point
+    """
+    shrunk = _in_cells(context, project, _shrunk_in_cell)
+    return {instance.uuid: preempted.owed_share(instance) for instance in shrunk}
 
 
 def note_growth(context: nova_context.RequestContext, server: str, share: int) -> None:
@@ -72,23 +87,34 @@ def note_growth(context: nova_context.RequestContext, server: str, share: int) -
         instance.save(expected_task_state=[None])
 
 
-def _in_cells(context: nova_context.RequestContext, project: str) -> list[objects.Instance]:
-    by_cell = nova_context.scatter_gather_skip_cell0(context, _in_cell, project)
-    found = []
+def _in_cells(context: nova_context.RequestContext, project: str, in_cell: _InCell,
+              ) -> list[objects.Instance]:
+    by_cell = nova_context.scatter_gather_skip_cell0(context, in_cell, project)
+    found: list[objects.Instance] = []
     for cell, instances in by_cell.items():
         if isinstance(instances, list):
             found += instances
         else:
-            LOG.warning('Cell %s does not answer: servers of project %s that are being built '
-                        'there are not counted.', cell, project)
+            LOG.warning('Cell %s does not answer: servers of project %s that are built or '
+                        'shrunk there are not counted.', cell, project)
     return found
 
 
-def _in_cell(context: nova_context.RequestContext, project: str) -> list[objects.Instance]:
+def _coming_in_cell(context: nova_context.RequestContext,
+                    project: str) -> list[objects.Instance]:
     return [instance for state in (_BUILDING, _CHANGING)
             for instance in objects.InstanceList.get_by_filters(
                 context, {'project_id': project, 'deleted': False, **state},
                 expected_attrs=['system_metadata'])]
+
+
+def _shrunk_in_cell(context: nova_context.RequestContext,
+                    project: str) -> list[objects.Instance]:
+    found = []
+    for server in preempted.of_cell(context, project):
+        with contextlib.suppress(exception.InstanceNotFound):
+            found.append(holdings.fetch(context, server))
+    return found
 
 
 def _share(context: nova_context.RequestContext, server: str) -> int:

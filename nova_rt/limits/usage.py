@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The share that a project has, with what it is about to have."""
+"""The share that a project has, with what it is about to have, or to have again."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ def of_project(context: nova_context.RequestContext, project: str) -> int:
     """
     placement = allocations.PlacementClient(context)
     coming = under_way.of_project(context, project)
-    new = coming.new
+    new, owed = coming.new, under_way.owed(context, project)
     while True:
         allocated = placement.share_of_project(project)
-        # An allocation that is there now may have been made just after that: ask again
-        # until none was.
+        # An allocation that is there now may have been made just after that, and a server shrunk
+        # or given back what it had: ask again until none was.
         without = {server: share for server, share in new.items()
                    if not placement.share_of(server)}
-        if without == new:
-            return allocated + sum(new.values()) + coming.growth
-        new = without
+        still_owed = under_way.owed(context, project)
+        if without == new and still_owed == owed:
+            return allocated + sum(new.values()) + coming.growth + sum(owed.values())
+        new, owed = without, still_owed

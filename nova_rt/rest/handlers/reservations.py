@@ -36,7 +36,7 @@ def change(call: Call) -> Json:
     try:
         _check_allowed(call, server.uuid, server.project, server.wanted, times)
         with admission.admitted(call.context, admission.Demand(
-                server.project, _growth(server.wanted, times))):
+                server.project, _growth(server.wanted, server.owed_us, times))):
             hint_update.change(call.admin, server.uuid, times, cap, call.context.is_admin)
     except reservation.InvalidReservationError as exc:
         raise errors.RefusedError(str(exc)) from None
@@ -68,9 +68,16 @@ def _check_allowed(call: Call, uuid: str, project: str,
             'roles do not allow more: lower runtime_us.')
 
 
-def _growth(has: reservation.Reservation | None, times: reservation.Times) -> int:
-    """Return the share that a server is to have in addition."""
-    return has.with_times(times).share - has.share if has else 0
+def _growth(has: reservation.Reservation | None, owed_us: int | None,
+            times: reservation.Times) -> int:
+    """Return the share that a server is to have beyond what counts for its project.
+
+    :param owed_us: the runtime that it is to have again, None if it is not shrunk
+    """
+    if has is None:
+        return 0
+    counts = has.with_times(reservation.Times(owed_us))
+    return has.with_times(times).share - counts.share
 
 
 def _told(call: Call, host: str | None, exc: compute_call.RefusedError) -> str:

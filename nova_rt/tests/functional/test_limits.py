@@ -15,6 +15,7 @@ from nova.tests.functional.api import client
 from oslo_limit import exception as limit_exceptions
 import pytest
 
+from nova_rt import allocations
 from nova_rt import bandwidth
 from nova_rt.explain import collect
 from nova_rt.instance import holdings
@@ -23,6 +24,7 @@ from nova_rt.limits import usage
 from nova_rt.testing import cloud
 from nova_rt.testing import full
 from nova_rt.testing import keystone_limits
+from nova_rt.tests.functional import test_preemption
 
 CLIENTS = 16
 
@@ -201,6 +203,47 @@ class TestOperations(LimitTestCase):
         share, = (each for each in asked if each.resource == 'share')
         assert share.servers == 0
         assert str(share) == 'The project may have 100% of a CPU reserved, and has 60%.'
+
+
+class TestShrunkServers(test_preemption.PreemptionCase):
+    """A project cannot have more by having its own servers shrunk."""
+
+    def setUp(self):
+        super().setUp()
+        self.start('one', (cloud.CAP,))
+        self.soft = self.boot(self.elastic_of(60, 20))
+        self.hard = self.ask(self.flavor_of(50, 'B'))
+
+    def used(self):
+        return bandwidth.percent(usage.of_project(self.admin, self.api.project_id))
+
+    def test_what_they_get_back_counts(self):
+        self.placed(self.hard)
+        assert self.percent_of(self.soft) == 45
+        assert self.used() == '110%'
+        self.deleted(self.hard)
+        assert self.used() == '60%'
+        self.given_back(self.soft)
+        assert self.used() == '60%'
+
+    def used_meanwhile(self, before=lambda: None, after=lambda: None):
+        """Return what counts if something happens before or after Placement is asked."""
+        placement = allocations.PlacementClient
+        share_of_project, happens = placement.share_of_project, [(before, after)]
+
+        def share(*args):
+            first, then = happens.pop() if happens else (lambda: None, lambda: None)
+            first()
+            told = share_of_project(*args)
+            then()
+            return told
+        with mock.patch.object(placement, 'share_of_project', share):
+            return self.used()
+
+    def test_what_is_taken_or_given_back_meanwhile_counts(self):
+        assert self.used_meanwhile(before=lambda: self.placed(self.hard)) == '110%'
+        self.deleted(self.hard)
+        assert self.used_meanwhile(after=lambda: self.given_back(self.soft)) == '60%'
 
 
 class TestAtOnce(LimitTestCase):

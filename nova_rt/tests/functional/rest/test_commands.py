@@ -6,12 +6,14 @@ import io
 import json
 from unittest import mock
 
+from nova import context
 from openstackclient import shell
 from osc_lib import clientmanager
 from wsgi_intercept import interceptor
 
 from nova_rt import bandwidth
 from nova_rt import policies
+from nova_rt.instance import hint_update
 from nova_rt.limits import keystone
 from nova_rt.testing import keystone_limits
 from nova_rt.tests.functional.rest import operators_cloud
@@ -202,6 +204,14 @@ class TestCommands(CommandsCase):
         limits.of_project[keystone.RESOURCE] = 0
         self.told('server', 'set', self.web['id'], '--runtime-us', '30000')
         self.assert_refused('has 140%', 'server', 'set', self.web['id'], '--runtime-us', '31000')
+
+    def test_what_a_shrunk_server_gets_back_counts_for_the_limit(self):
+        self.useFixture(keystone_limits.KeystoneLimits(
+            self.api.project_id, bandwidth.fraction_to_bandwidth(1.5)))
+        hint_update.shrink(context.get_admin_context(), self.web['id'], 20_000)
+        self.assert_refused('has 140%: 12% more', 'server', 'set', self.web['id'],
+                            '--runtime-us', '36000')
+        self.told('server', 'set', self.web['id'], '--runtime-us', '35000')
 
     def test_what_is_refused_is_one_sentence(self):
         self.assert_refused(
