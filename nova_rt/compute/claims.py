@@ -82,6 +82,8 @@ class RTMoveClaim(claims.MoveClaim):
                 or holdings.HINT_DUE in self.instance.system_metadata):
             # Its host died while it changed: what was allocated may be for the other flavor.
             due_shares.mark(self.instance_ref)
+            if in_place.by_hint(self.instance):
+                in_place.end_interrupted(self.instance_ref)
         holdings.end_move(self.instance_ref)
         holding = holdings.holding_of(self.instance)
         holdings.set_pcpus(self.instance_ref,

@@ -21,6 +21,7 @@ from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
+from nova_rt.instance import preempted
 
 # What began a change.
 RESIZE = 'resize'
@@ -81,6 +82,19 @@ def begin(instance: objects.Instance, kind: str) -> None:
     holdings.set_pcpus(instance, pcpus, holdings.OLD)
     holdings.set_pcpus(instance, pcpus, holdings.NEW)
     instance.system_metadata[holdings.IN_PLACE] = kind
+
+
+def end_interrupted(instance: objects.Instance) -> None:
+    """Record how a change by hint ended whose host died, to be saved with what follows.
+
+    Nova saves the flavor before the rest: where it is new, the change is done.
+    """
+    if instance.new_flavor is None:
+        instance.system_metadata[holdings.HINT_DUE] = 'yes'
+        preempted.apply_next(instance)
+    else:
+        instance.new_flavor = None
+        preempted.set_next(instance, None)
 
 
 def side(instance: objects.Instance, prefix: str) -> ledger.Holding | None:

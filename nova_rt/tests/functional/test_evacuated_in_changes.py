@@ -6,12 +6,16 @@ import itertools
 from unittest import mock
 
 import fixtures
+from nova import context as nova_context
 import oslo_messaging
 
 from nova_rt import fitting
 from nova_rt import reservation
 from nova_rt.instance import compute_call
+from nova_rt.instance import flavors
 from nova_rt.instance import hint_update
+from nova_rt.instance import holdings
+from nova_rt.instance import preempted
 from nova_rt.testing import cloud
 from nova_rt.testing import full
 from nova_rt.tests.functional import killed
@@ -25,6 +29,9 @@ class Unanswered(oslo_messaging.MessagingTimeout):
 class EvacuatedTestCase(killed.AtAnyWrite, test_evacuation.EvacuationTestCase):
     """Once its host is back, all say the same of the server, wherever it is."""
 
+    # Whether the server is shrunk for another.
+    SHRUNK = False
+
     def setUp(self):
         super().setUp()
         self.flags(driver='nova.quota.NoopQuotaDriver', group='quota')
@@ -32,6 +39,7 @@ class EvacuatedTestCase(killed.AtAnyWrite, test_evacuation.EvacuationTestCase):
         self.useFixture(fixtures.MockPatchObject(self.admin_api, 'microversion', '2.94'))
         self._delete_server(self.server)
         self.flavor = self.make_flavor(50, 2)
+        self.admin_context = nova_context.get_admin_context()
 
     def assert_settled_after(self, evacuate, target, method, ask):
         """Have the server's host die in a method, before each of its writes in turn.
@@ -55,8 +63,19 @@ class EvacuatedTestCase(killed.AtAnyWrite, test_evacuation.EvacuationTestCase):
             self._run_periodics()
             self.assert_settled(self.server, self.other)
             self.assert_audited()
+            self.assert_owed_all()
             self._delete_server(self.api.get_server(self.server['id']))
         self.assertGreater(number, 3)
+
+    def assert_owed_all(self):
+        """A server that was shrunk, or was about to be, has what it had once there is room."""
+        if self.SHRUNK:
+            hint_update.give_back(self.admin_context, self.server['id'], lambda *_: True)
+            self.assert_settled(self.server, self.other)
+            instance = self.instance_of(self.server)
+            self.assertEqual(50_000, flavors.reservation_of(instance.flavor).runtime_us)
+            self.assertFalse({preempted.MARK, preempted.NEXT, holdings.HINT_DUE}
+                             & set(instance.system_metadata))
 
     def confirm(self):
         if self.api.get_server(self.server['id'])['status'] == 'VERIFY_RESIZE':
@@ -121,6 +140,31 @@ class TestHintChanges(EvacuatedTestCase):
     @full.only
     def test_refused_elsewhere_while_it_shrinks(self):
         self.assert_unharmed(self.be_refused, 20)
+
+
+class TestShrinks(EvacuatedTestCase):
+
+    DEATH = Unanswered
+    SHRUNK = True
+
+    def shrink(self):
+        with contextlib.suppress(compute_call.RefusedError):
+            hint_update.shrink(self.admin_context, self.server['id'], 20_000)
+
+    def assert_unharmed(self, evacuate):
+        self.assert_settled_after(
+            evacuate, lambda: self.manager_of('host1').reservation_change, 'change', self.shrink)
+
+    def test_evacuated(self):
+        self.assert_unharmed(self.leave)
+
+    @full.only
+    def test_without_room_elsewhere(self):
+        self.assert_unharmed(self.find_no_room)
+
+    @full.only
+    def test_refused_elsewhere(self):
+        self.assert_unharmed(self.be_refused)
 
 
 class TestMoves(EvacuatedTestCase):
