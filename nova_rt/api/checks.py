@@ -138,11 +138,7 @@ def _check_resize(caller: Caller, server_id: str,
         return None
     _check_beyond(caller, spec.project_id, flavor, hints, wanted)
     _check_criticality(caller, spec.project_id, flavor, hints)
-    if instance is None:
-        return None
-    has = flavors.reservation_of(instance.flavor)
-    return admission.Demand(
-        spec.project_id, wanted.share - (has.share if has else 0), server_id)
+    return admission.Demand(spec.project_id, wanted.share, server_id)
 
 
 def _check_rebuild(context: nova_context.RequestContext, server_id: str,

@@ -26,7 +26,7 @@ IN_PLACE = 'rt_in_place'
 HINT_DUE = 'rt_hint_due'
 # Marks a server that holds less than Placement has allocated to it.
 SHARE_DUE = 'rt_share_due'
-# By how much share a server grows if the resize that was asked for last has begun.
+# By how much share a server grows if the change that was asked for last has begun.
 GROWTH = 'rt_growth'
 
 

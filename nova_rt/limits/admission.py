@@ -22,15 +22,15 @@ from nova_rt.limits import usage
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Demand:
-    """What a request adds to the share of a project.
+    """What a request asks for.
 
-    :ivar share: in fixed point
-    :ivar resized: the uuid of the server that grows by it; None for new ones
+    :ivar share: that the project's servers are to have, in fixed point
+    :ivar changed: the uuid of the server that is to have it instead of its own; None for new ones
     """
 
     project: str
     share: int
-    resized: str | None = None
+    changed: str | None = None
 
 
 @contextlib.contextmanager
@@ -46,10 +46,14 @@ def admitted(context: nova_context.RequestContext, demand: Demand) -> Iterator[N
         return
     admin = context.elevated()
     with turns.of(demand.project):
-        _check(demand, limit, used(admin, demand.project))
-        if demand.resized is not None:
+        with _decided():
+            has = under_way.counted(admin, demand.changed) if demand.changed else 0
+        more = max(demand.share - has, 0)
+        if more:
+            _check(more, limit, used(admin, demand.project))
+        if demand.changed is not None:
             with _decided():
-                under_way.note_growth(admin, demand.resized, demand.share)
+                under_way.note_growth(admin, demand.changed, more)
         yield
 
 
@@ -75,10 +79,10 @@ def _decided() -> Iterator[None]:
             f'What the project has reserved cannot be counted ({exc}): try again.') from None
 
 
-def _check(demand: Demand, limit: int, used: int) -> None:
-    if used + demand.share <= limit:
+def _check(more: int, limit: int, used: int) -> None:
+    if used + more <= limit:
         return
     raise errors.OverLimitError(
         f'The project may have {bandwidth.percent(limit)} of a CPU reserved, and has '
-        f'{bandwidth.percent(used)}: {bandwidth.percent(demand.share)} more is over its limit '
+        f'{bandwidth.percent(used)}: {bandwidth.percent(more)} more is over its limit '
         f'of {keystone.RESOURCE}.')

@@ -19,6 +19,7 @@ from nova.compute import vm_states
 from oslo_log import log as logging
 
 from nova_rt import reservation
+from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import preempted
 from nova_rt.instance import request_specs
@@ -74,10 +75,21 @@ def owed(context: nova_context.RequestContext, project: str) -> Mapping[str, int
     return {instance.uuid: preempted.owed_share(instance) for instance in shrunk}
 
 
-def note_growth(context: nova_context.RequestContext, server: str, share: int) -> None:
-    """Record by how much a server grows if the resize that it asks for begins.
+def counted(context: nova_context.RequestContext, server: str) -> int:
+    """Return what counts of a server that nothing is done with: what it has, and is to have again.
 
-    It does not if another operation is under way, perhaps a resize that has its own record.
+    :param context: of an administrator
+    :returns: its share, in fixed point; none of a server that is not found
+    """
+    instance = holdings.find(context, server)
+    has = flavors.reservation_of(instance.flavor) if instance is not None else None
+    return has.share + preempted.owed_share(instance) if has else 0
+
+
+def note_growth(context: nova_context.RequestContext, server: str, share: int) -> None:
+    """Record by how much a server grows if the change that it asks for begins.
+
+    It does not if another operation is under way, perhaps a change that has its own record.
 
     :param context: of an administrator
     """

@@ -35,8 +35,9 @@ def change(call: Call) -> Json:
     cap = bandwidth.fraction_to_bandwidth(nova.conf.CONF.rt.cap)
     try:
         _check_allowed(call, server.uuid, server.project, server.wanted, times)
+        share = server.wanted.with_times(times).share if server.wanted else 0
         with admission.admitted(call.context, admission.Demand(
-                server.project, _growth(server.wanted, server.owed_us, times))):
+                server.project, share, server.uuid)):
             hint_update.change(call.admin, server.uuid, times, cap, call.context.is_admin)
     except reservation.InvalidReservationError as exc:
         raise errors.RefusedError(str(exc)) from None
@@ -66,18 +67,6 @@ def _check_allowed(call: Call, uuid: str, project: str,
         raise errors.ForbiddenError(
             f"The server's flavor reserves {bandwidth.percent(most)} for each vCPU, and your "
             'roles do not allow more: lower runtime_us.')
-
-
-def _growth(has: reservation.Reservation | None, owed_us: int | None,
-            times: reservation.Times) -> int:
-    """Return the share that a server is to have beyond what counts for its project.
-
-    :param owed_us: the runtime that it is to have again, None if it is not shrunk
-    """
-    if has is None:
-        return 0
-    counts = has.with_times(reservation.Times(owed_us))
-    return has.with_times(times).share - counts.share
 
 
 def _told(call: Call, host: str | None, exc: compute_call.RefusedError) -> str:

@@ -5,6 +5,7 @@ Keystone is oslo.limit's own fake; all else of Nova and Placement is real.
 """
 
 import concurrent.futures
+import contextlib
 from unittest import mock
 
 from keystoneauth1 import exceptions as ks_exc
@@ -18,8 +19,11 @@ import pytest
 from nova_rt import allocations
 from nova_rt import bandwidth
 from nova_rt.explain import collect
+from nova_rt import reservation
+from nova_rt.instance import hint_update
 from nova_rt.instance import holdings
 from nova_rt.limits import keystone
+from nova_rt.limits import turns
 from nova_rt.limits import usage
 from nova_rt.testing import cloud
 from nova_rt.testing import full
@@ -171,6 +175,22 @@ class TestOperations(LimitTestCase):
                          resize={'flavorRef': self.make_flavor(11, 2)})
         assert self.instance_of(servers[0]).system_metadata[holdings.GROWTH] == str(
             2 * (bandwidth.to_bandwidth(20, 100) - bandwidth.to_bandwidth(10, 100)))
+
+    def test_what_a_resize_adds_is_counted_when_its_turn_comes(self):
+        server = self.boot(self.make_flavor(50, 1))
+
+        @contextlib.contextmanager
+        def late(project):
+            patched.stop()
+            hint_update.change(context.get_admin_context(), server['id'],
+                               reservation.Times(10_000), cloud.CAP)
+            self.boot(self.make_flavor(60, 1))
+            with turns.of(project):
+                yield
+        patched = mock.patch.object(turns, 'of', late)
+        patched.start()
+        assert 'has 70%: 50% more' in self.refused(
+            self.act, server, resize={'flavorRef': self.make_flavor(60, 1)})
 
     def test_unshelving_takes_the_share_up_again(self):
         self.flags(shelved_offload_time=0)
