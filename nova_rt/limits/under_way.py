@@ -82,7 +82,9 @@ def counted(context: nova_context.RequestContext, server: str) -> int:
     :returns: its share, in fixed point; none of a server that is not found
     """
     instance = holdings.find(context, server)
-    has = flavors.reservation_of(instance.flavor) if instance is not None else None
+    if instance is None:
+        return 0
+    has = flavors.reservation_of(instance.flavor)
     return has.share + preempted.owed_share(instance) if has else 0
 
 

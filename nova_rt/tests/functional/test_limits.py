@@ -18,8 +18,8 @@ import pytest
 
 from nova_rt import allocations
 from nova_rt import bandwidth
-from nova_rt.explain import collect
 from nova_rt import reservation
+from nova_rt.explain import collect
 from nova_rt.instance import hint_update
 from nova_rt.instance import holdings
 from nova_rt.limits import keystone
