@@ -86,15 +86,22 @@ class Ear:
 
 
 def seen_from_here(files):
-    """Return what runs; libvirt's own folder is elsewhere for who is not in its namespace.
+    """Return what runs; libvirt's own folders are elsewhere for who is not in its namespace.
 
     :param files: the directory with libvirt's files
     """
+    return {server: dataclasses.replace(domain, port=_from_here(files, domain.port))
+            for server, domain in containers.running(CONF).items()}
+
+
+def _from_here(files, port):
+    # libvirt 9 has it below /var/lib/libvirt, libvirt 11 below /run/libvirt.
+    folder = next(each for each in libvirt_files.DIRECTORIES if port.startswith(each))
+    # A socket's whole path would be too long.
     short = pathlib.Path('/run/nova-rt-test-libvirt')
     short.unlink(missing_ok=True)
-    short.symlink_to(libvirt_files.ours(files, '/var/lib/libvirt'))
-    return {server: dataclasses.replace(domain, port=domain.port.replace(
-        '/var/lib/libvirt', str(short))) for server, domain in containers.running(CONF).items()}
+    short.symlink_to(libvirt_files.ours(files, folder))
+    return port.replace(folder, str(short))
 
 
 @pytest.fixture
