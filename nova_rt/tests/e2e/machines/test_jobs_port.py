@@ -158,8 +158,18 @@ def test_the_reactor_hears_each_start_and_says_what_its_user_can_do(linux, files
 
 def stalled(web):
     """Return whether QEMU waits until somebody reads what the guest sends."""
-    return 'throttle on' in libvirt_qemu.qemuMonitorCommand(
-        web.guest._domain, 'info qtree', libvirt_qemu.VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP)
+    return 'throttle on' in asked(web, 'info qtree')
+
+
+def has_failed(web):
+    """Return whether QEMU serves the port no more, as it has lost count of what is sent."""
+    return re.search('broken: +true', asked(
+        web, 'info virtio-status /machine/peripheral/virtio-serial0/virtio-backend')) is not None
+
+
+def asked(web, command):
+    return libvirt_qemu.qemuMonitorCommand(
+        web.guest._domain, command, libvirt_qemu.VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP)
 
 
 def test_it_is_heard_after_it_was_saved_and_restored_while_nobody_read(linux, files):
@@ -175,7 +185,9 @@ def test_it_is_heard_after_it_was_saved_and_restored_while_nobody_read(linux, fi
     web.start()
     after = Ear(web, files)
     assert after.domain.port != before.domain.port
-    after.hear(lambda ear: ear.misses >= 3)
+    after.hear(lambda ear: ear.misses >= 3 or has_failed(web))
+    if has_failed(web):
+        pytest.skip('this QEMU does not serve the port again (Virtqueue size exceeded)')
     # Without what it had told before.
     assert after.misses < after.news[-1].record.misses
     after.watcher.close()
