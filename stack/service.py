@@ -31,6 +31,7 @@ class Site:
     :ivar more: additions to the stack, by their names in services.MORE.
     :ivar virt_type: Nova's option for this machine: lxc, qemu or kvm.
     :ivar hosts: how many hosts of virtual machines this machine is: 1 or 2.
+    :ivar nova: the Python environment whose Nova runs.
     :ivar nodes: how many compute nodes run in virtual machines; without any,
         the machine itself is the compute node.
     """
@@ -43,6 +44,7 @@ class Site:
     nodes: int = 0
     virt_type: str = 'lxc'
     hosts: int = 1
+    nova: Path = Path(sys.prefix)
 
     def __post_init__(self) -> None:
         self.processes = Processes(self.rundir)
@@ -103,6 +105,10 @@ class Site:
     def script(self, name: str) -> str:
         """Return the path of a command of this Python environment."""
         return str(Path(sys.prefix) / 'bin' / name)
+
+    def nova_script(self, name: str) -> str:
+        """Return the path of a command of the Python environment whose Nova runs."""
+        return str(self.nova / 'bin' / name)
 
 
 class Service:
@@ -207,12 +213,17 @@ class WsgiService(Service):
             '--http-socket', f'127.0.0.1:{self.site.port(self.name)}',
             '--module', f'{self.application}:application',
             '--pyargv', shlex.join(self.arguments()),
-            '--virtualenv', sys.prefix, '--processes', str(self.processes),
+            '--virtualenv', str(self.prefix), '--processes', str(self.processes),
             '--threads', str(self.threads), '--buffer-size', '65535',
             # It closes each connection, and clients should know.
             '--add-header', 'Connection: close',
             '--disable-logging', '--worker-reload-mercy', '2', *self.options,
         )
+
+    @property
+    def prefix(self) -> Path:
+        """The Python environment that the application is in."""
+        return Path(sys.prefix)
 
     def arguments(self) -> Sequence[str]:
         """Return the application's command line."""

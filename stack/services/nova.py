@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import datetime
 import os
 from pathlib import Path
-import sys
 
 import openstack
 
@@ -105,7 +104,7 @@ def _clients(site: Site) -> dict[str, dict[str, object]]:
 def _compute(site: Site) -> dict[str, dict[str, object]]:
     helper: dict[str, object] = {
         'helper_command':
-            f'{site.script("privsep-helper")} --config-file '
+            f'{site.nova_script("privsep-helper")} --config-file '
             f'{site.rundir.etc}/nova/nova.conf'}
     return {
         'DEFAULT': {
@@ -149,14 +148,14 @@ class NovaSchema(Service):
         ini.write(etc / 'nova.conf', configuration(self.site))
         for number in self.site.numbers:
             ini.write(_of_host(self.site, number), hosts.options(self.site, number))
-        shipped = Path(sys.prefix) / 'etc' / 'nova' / 'api-paste.ini'
+        shipped = self.site.nova / 'etc' / 'nova' / 'api-paste.ini'
         text = shipped.read_text()
         (etc / 'api-paste.ini').write_text(
             paste_ini.added(text) if self.site.nova_rt else text)
         # Without it the hypervisor never registers.
         (self.site.rundir.data / 'nova' / 'instances').mkdir(parents=True)
         self.site.processes.run('nova-schema', (
-            sys.executable, '-m', 'stack.nova_schema', '--config-file',
+            self.site.nova_script('python'), '-m', 'stack.nova_schema', '--config-file',
             str(etc / 'nova.conf')))
 
 
@@ -166,6 +165,11 @@ class NovaApi(WsgiService):
     name = 'nova-api'
     needs = ('nova-schema', 'rabbitmq')
     application = 'nova.wsgi.osapi_compute'
+
+    @property
+    def prefix(self) -> Path:
+        """See base class."""
+        return self.site.nova
 
     def environment(self) -> Mapping[str, str]:
         """Return where nova.conf is."""
@@ -181,7 +185,7 @@ class NovaProcess(Service):
 
     def command(self) -> Sequence[str]:
         """Return the script's command line."""
-        return (self.site.script(self.name), '--config-file',
+        return (self.site.nova_script(self.name), '--config-file',
                 str(self.site.rundir.etc / 'nova' / 'nova.conf'))
 
     def start(self) -> None:
@@ -228,7 +232,7 @@ class NovaConductor(NovaProcess):
     def command(self) -> Sequence[str]:
         """Return ours, unless Nova is to be as released."""
         script = 'nova-rt-conductor' if self.site.nova_rt else self.name
-        return self.site.script(script), *super().command()[1:]
+        return self.site.nova_script(script), *super().command()[1:]
 
 
 class NovaScheduler(NovaProcess):
@@ -250,7 +254,7 @@ class NovaCompute(NovaProcess):
     def command(self) -> Sequence[str]:
         """Return the configured command, in the namespaces of its host."""
         return libvirt.inside(
-            self.site, self.site.script(self.site.compute),
+            self.site, self.site.nova_script(self.site.compute),
             *arguments(self.site, self.number), number=self.number)
 
     def environment(self) -> Mapping[str, str]:

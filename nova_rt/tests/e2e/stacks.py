@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import contextlib
 import os
 import pathlib
+import sys
 
 import pytest
 
@@ -20,8 +21,8 @@ ROOT = pathlib.Path(__file__).parents[3]
 
 @contextlib.contextmanager
 def running(name: str, more: Sequence[str] = (), nodes: int = 0,
-            virt_type: str = 'lxc', hosts: int = 1,
-            stock: bool = False) -> Iterator[stack_cloud.Cloud]:
+            virt_type: str = 'lxc', hosts: int = 1, stock: bool = False,
+            nova: pathlib.Path = pathlib.Path(sys.prefix)) -> Iterator[stack_cloud.Cloud]:
     """Start a stack, and give everything back at the end.
 
     :param name: of its run directory. ``NOVA_RT_<NAME>_RUN_DIR`` may name one
@@ -31,6 +32,7 @@ def running(name: str, more: Sequence[str] = (), nodes: int = 0,
     :param virt_type: Nova's option for this machine.
     :param hosts: how many hosts of virtual machines this machine is.
     :param stock: whether Nova is without nova-rt.
+    :param nova: the Python environment whose Nova runs.
 
     Skips the tests where there can be no stack.
     """
@@ -44,7 +46,7 @@ def running(name: str, more: Sequence[str] = (), nodes: int = 0,
     cloud = stack_cloud.Cloud(
         service.Site(rundir.RunDir(ROOT / 'run' / name),
                      'nova-compute' if stock else 'nova-rt-compute', not stock,
-                     more=more, nodes=nodes, virt_type=virt_type, hosts=hosts),
+                     more=more, nodes=nodes, virt_type=virt_type, hosts=hosts, nova=nova),
         report=lambda part, seconds: print(f'{part}: {seconds:.1f} s'))
     cloud.up()
     try:
