@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """nova-rt-compute: nova-compute with real-time CPU reservations."""
 
-# Nova must be told how it runs before anything else of it is imported.
-from nova import monkey_patch
+from nova_rt.cmd import concurrency
 
-monkey_patch.patch(backend='threading')
+concurrency.use_threads()
 
 import sys  # noqa: E402
 
