@@ -65,7 +65,7 @@ def releases(stack):
     """Return the Python environments that the services run in."""
     return {str(path) for path in (NOVA_33, NOVA_34) for name in SERVICES
             for pid in stack.site.processes.members([name])
-            if any(str(path) in word for word in processes.command_line(pid))}
+            if any(f'{word}/'.startswith(f'{path}/') for word in processes.command_line(pid))}
 
 
 def upgrade(stack):
