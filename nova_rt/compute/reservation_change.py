@@ -101,8 +101,7 @@ class ReservationChange:
         self._manager.driver.change_reservation(instance, old)
         self._set_share(context, instance, old)
         holdings.end_move(instance)
-        preempted.set_next(instance, None)
-        instance.new_flavor = None
+        in_place.record_undone(instance)
         instance.task_state = None
         # At start, Nova itself forgets what was under way.
         instance.save(expected_task_state=[in_place.CHANGING, None])
@@ -171,8 +170,7 @@ class ReservationChange:
 def _record(instance: objects.Instance) -> None:
     """Record that a server has its new reservation, and is locked until its hint is stored."""
     holdings.end_move(instance)
-    instance.system_metadata[holdings.HINT_DUE] = 'yes'
-    preempted.apply_next(instance)
+    in_place.record_done(instance)
     instance.task_state = in_place.CHANGED
 
 

@@ -90,11 +90,21 @@ def end_interrupted(instance: objects.Instance) -> None:
     Nova saves the flavor before the rest: where it is new, the change is done.
     """
     if instance.new_flavor is None:
-        instance.system_metadata[holdings.HINT_DUE] = 'yes'
-        preempted.apply_next(instance)
+        record_done(instance)
     else:
-        instance.new_flavor = None
-        preempted.set_next(instance, None)
+        record_undone(instance)
+
+
+def record_done(instance: objects.Instance) -> None:
+    """Record that a change by hint is done, and that the hint is still to follow."""
+    instance.system_metadata[holdings.HINT_DUE] = 'yes'
+    preempted.apply_next(instance)
+
+
+def record_undone(instance: objects.Instance) -> None:
+    """Forget what a change by hint was to lead to."""
+    instance.new_flavor = None
+    preempted.set_next(instance, None)
 
 
 def side(instance: objects.Instance, prefix: str) -> ledger.Holding | None:

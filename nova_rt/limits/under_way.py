@@ -124,11 +124,10 @@ def _coming_in_cell(context: nova_context.RequestContext,
 
 def _shrunk_in_cell(context: nova_context.RequestContext,
                     project: str) -> list[objects.Instance]:
-    found = []
-    for server in preempted.of_cell(context, project):
-        with contextlib.suppress(exception.InstanceNotFound):
-            found.append(holdings.fetch(context, server))
-    return found
+    servers = preempted.of_cell(context, project)
+    return list(objects.InstanceList.get_by_filters(
+        context, {'uuid': servers, 'deleted': False},
+        expected_attrs=['system_metadata', 'flavor'])) if servers else []
 
 
 def _share(context: nova_context.RequestContext, server: str) -> int:

@@ -6,7 +6,6 @@ import itertools
 from unittest import mock
 
 import fixtures
-from nova import context as nova_context
 import oslo_messaging
 
 from nova_rt import fitting
@@ -29,9 +28,6 @@ class Unanswered(oslo_messaging.MessagingTimeout):
 class EvacuatedTestCase(killed.AtAnyWrite, test_evacuation.EvacuationTestCase):
     """Once its host is back, all say the same of the server, wherever it is."""
 
-    # Whether the server is shrunk for another.
-    SHRUNK = False
-
     def setUp(self):
         super().setUp()
         self.flags(driver='nova.quota.NoopQuotaDriver', group='quota')
@@ -39,7 +35,6 @@ class EvacuatedTestCase(killed.AtAnyWrite, test_evacuation.EvacuationTestCase):
         self.useFixture(fixtures.MockPatchObject(self.admin_api, 'microversion', '2.94'))
         self._delete_server(self.server)
         self.flavor = self.make_flavor(50, 2)
-        self.admin_context = nova_context.get_admin_context()
 
     def assert_settled_after(self, evacuate, target, method, ask):
         """Have the server's host die in a method, before each of its writes in turn.
@@ -63,19 +58,17 @@ class EvacuatedTestCase(killed.AtAnyWrite, test_evacuation.EvacuationTestCase):
             self._run_periodics()
             self.assert_settled(self.server, self.other)
             self.assert_audited()
-            self.assert_owed_all()
+            self.assert_kept()
             self._delete_server(self.api.get_server(self.server['id']))
         self.assertGreater(number, 3)
 
-    def assert_owed_all(self):
-        """A server that was shrunk, or was about to be, has what it had once there is room."""
-        if self.SHRUNK:
-            hint_update.give_back(self.admin_context, self.server['id'], lambda *_: True)
-            self.assert_settled(self.server, self.other)
-            instance = self.instance_of(self.server)
-            self.assertEqual(50_000, flavors.reservation_of(instance.flavor).runtime_us)
-            self.assertFalse({preempted.MARK, preempted.NEXT, holdings.HINT_DUE}
-                             & set(instance.system_metadata))
+    def assert_kept(self):
+        """What else must hold of the server afterwards."""
+
+    def assert_settled_after_change(self, evacuate, ask):
+        """The same as assert_settled_after(), for changes without a resize."""
+        self.assert_settled_after(
+            evacuate, lambda: self.manager_of('host1').reservation_change, 'change', ask)
 
     def confirm(self):
         if self.api.get_server(self.server['id'])['status'] == 'VERIFY_RESIZE':
@@ -111,9 +104,7 @@ class TestHintChanges(EvacuatedTestCase):
     DEATH = Unanswered
 
     def assert_unharmed(self, evacuate, percent):
-        self.assert_settled_after(
-            evacuate, lambda: self.manager_of('host1').reservation_change, 'change',
-            lambda: self.change(percent))
+        self.assert_settled_after_change(evacuate, lambda: self.change(percent))
 
     def change(self, percent):
         with contextlib.suppress(compute_call.RefusedError):
@@ -145,26 +136,30 @@ class TestHintChanges(EvacuatedTestCase):
 class TestShrinks(EvacuatedTestCase):
 
     DEATH = Unanswered
-    SHRUNK = True
 
     def shrink(self):
         with contextlib.suppress(compute_call.RefusedError):
-            hint_update.shrink(self.admin_context, self.server['id'], 20_000)
+            hint_update.shrink(self.cell_context(), self.server['id'], 20_000)
 
-    def assert_unharmed(self, evacuate):
-        self.assert_settled_after(
-            evacuate, lambda: self.manager_of('host1').reservation_change, 'change', self.shrink)
+    def assert_kept(self):
+        """Whether or not it was shrunk in the end, it has all of it once there is room."""
+        hint_update.give_back(self.cell_context(), self.server['id'], lambda *_: True)
+        self.assert_settled(self.server, self.other)
+        instance = self.instance_of(self.server)
+        self.assertEqual(50_000, flavors.reservation_of(instance.flavor).runtime_us)
+        self.assertFalse({preempted.MARK, preempted.NEXT, holdings.HINT_DUE}
+                         & set(instance.system_metadata))
 
     def test_evacuated(self):
-        self.assert_unharmed(self.leave)
+        self.assert_settled_after_change(self.leave, self.shrink)
 
     @full.only
     def test_without_room_elsewhere(self):
-        self.assert_unharmed(self.find_no_room)
+        self.assert_settled_after_change(self.find_no_room, self.shrink)
 
     @full.only
     def test_refused_elsewhere(self):
-        self.assert_unharmed(self.be_refused)
+        self.assert_settled_after_change(self.be_refused, self.shrink)
 
 
 class TestMoves(EvacuatedTestCase):
