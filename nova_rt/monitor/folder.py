@@ -146,12 +146,12 @@ class Folder:
 def type_in(mounts: bytes, mount: int) -> str | None:
     """Return the type of a mount in a list as of ``/proc/PID/mountinfo``.
 
-    The names in it are the tenant's: the kernel escapes spaces and line feeds, but no
-    carriage returns, at which splitlines() would split as well.
+    The names in it are the tenant's: the kernel escapes spaces and line feeds, but neither
+    carriage returns, at which splitlines() would split as well, nor what is no UTF-8.
     """
     for line in mounts.split(b'\n'):
         if line.startswith(b'%d ' % mount):
-            return line.partition(b' - ')[2].split(b' ')[0].decode()
+            return line.partition(b' - ')[2].split(b' ')[0].decode(errors='replace')
     return None
 
 

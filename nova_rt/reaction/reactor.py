@@ -159,7 +159,10 @@ class Reactor:
     def _turn(self, poll: select.poll) -> None:
         """Wait until something happens, and do what is due."""
         if time.monotonic() >= self._refresh_s:
-            self._refresh_s = time.monotonic() + (_REFRESH_S if self._refresh() else _PAUSE_S)
+            # First, so that what goes wrong in it costs those nothing that are heard already.
+            self._refresh_s = time.monotonic() + _REFRESH_S
+            if not self._refresh():
+                self._refresh_s = time.monotonic() + _PAUSE_S
         next_s = min([self._refresh_s, self._shrunk.next_s,
                       *(done.ends_s for done in self._helped.values())])
         ready = dict(poll.poll(max(0.0, next_s - time.monotonic()) * 1000))
@@ -197,8 +200,10 @@ class Reactor:
         try:
             if not self._listen(self._watcher, server, container):
                 return
-        except OSError as exc:
-            LOG.warning('The misses of server %s are not heard: %s', server, exc)
+        except Exception as exc:
+            # A tenant chose what is there: nobody else pays for what was not foreseen.
+            LOG.warning('The misses of server %s are not heard: %s', server, exc,
+                        exc_info=not isinstance(exc, OSError))
             return
         self._known[server] = container.pid
         if self._policy.after is not None:

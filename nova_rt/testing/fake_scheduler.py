@@ -40,6 +40,7 @@ class FakeScheduler(scheduler.Scheduler):
     :ivar states: by thread, the letter of its state; a thread sleeps otherwise
     :ivar budgets: by thread, the budgets that it has, one each time it is asked for
     :ivar writes: thread and attributes of every write, refused ones too
+    :ivar offline: the pCPUs that are
     """
 
     def __init__(self, count: int = 4, admits: bool = False,
@@ -53,6 +54,7 @@ class FakeScheduler(scheduler.Scheduler):
         self.states: dict[int, str] = {}
         self.budgets: dict[int, Iterator[scheduler.Budget]] = {}
         self.writes: list[tuple[int, Attributes]] = []
+        self.offline: set[int] = set()
         self._domains = list(domains) or [frozenset(range(count))]
         self._attributes: dict[int, Attributes] = {}
         self._pcpus: dict[int, frozenset[int]] = {}
@@ -101,11 +103,13 @@ class FakeScheduler(scheduler.Scheduler):
 
     def affinity(self, thread: int) -> frozenset[int]:
         self._check_alive(thread)
-        return self._pcpus[thread]
+        return self._pcpus[thread] - self.offline
 
     def set_affinity(self, thread: int, pcpus: frozenset[int]) -> None:
         self._check_alive(thread)
-        if not pcpus <= frozenset(range(self.count)):
+        if not pcpus:
+            return
+        if not pcpus <= frozenset(range(self.count)) or pcpus <= self.offline:
             raise errors.pin_refusal(thread, min(pcpus), errno.EINVAL, self.capable)
         if self.admits and self._attributes[thread].bandwidth:
             raise errors.pin_refusal(thread, min(pcpus), errno.EBUSY, self.capable)

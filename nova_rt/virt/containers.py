@@ -19,6 +19,7 @@ from nova_rt.virt import connection
 from nova_rt.virt import domain_xml
 from nova_rt.virt import jobs_port
 from nova_rt.virt import kinds
+from nova_rt.virt import procfs
 
 LOG = logging.getLogger(__name__)
 
@@ -78,12 +79,11 @@ def first_process(number: int) -> int:
 def _children(number: int) -> list[int]:
     """Return the children of a process, by what each process of the host says."""
     found = []
-    for path in pathlib.Path('/proc').glob('[0-9]*/stat'):
+    for process in procfs.PROC.glob('[0-9]*'):
         # Some end meanwhile.
         with contextlib.suppress(OSError):
-            # The name may have parentheses and blanks in it; state and parent follow.
-            if int(path.read_text().rpartition(')')[2].split()[1]) == number:
-                found.append(int(path.parent.name))
+            if procfs.state_and_parent(process)[1] == number:
+                found.append(int(process.name))
     return sorted(found)
 
 

@@ -18,6 +18,7 @@ from nova_rt import shares
 from nova_rt import usage
 from nova_rt.virt import cpuset
 from nova_rt.virt import host
+from nova_rt.virt.cgroup import errors as cgroup_errors
 from nova_rt.virt.cgroup import tree
 from nova_rt.virt.deadline import admission
 from nova_rt.virt.deadline import attributes
@@ -84,6 +85,7 @@ class MachineHost(host.Host):
 
         :raises OvercommitError: if a pCPU has no room for it
         :raises DeadlineError: if the kernel refuses, or QEMU does not answer
+        :raises CgroupError: if the kernel does not let a vCPU's cpuset change
         :raises ProcessLookupError: if it has ended
         """
         self._apply(number, self._vcpus(number), holding)
@@ -176,16 +178,19 @@ class MachineHost(host.Host):
             return
         held = self._held_by_others(number)
         for new in changed:
-            pcpu = min(new.pcpus)
-            left = max(self._admitted, self.empty.capacity[pcpu]) - held[pcpu]
-            if new.attributes.bandwidth > left:
-                raise OvercommitError(
-                    f'pCPU {pcpu} has {bandwidth.percent(left)} left beside the virtual '
-                    f'machines that run there, but a vCPU of domain {number} is to have '
-                    f'{bandwidth.percent(new.attributes.bandwidth)}: nova-rt-manage audit '
-                    'says which of them should not run there.')
+            self._check_pcpu(min(new.pcpus), held, new.attributes.bandwidth)
 
-    def _held_by_others(self, number: int) -> list[int]:
+    def _check_pcpu(self, pcpu: int, held: Sequence[int], wanted: int) -> None:
+        """Refuse a vCPU for which a pCPU has no room beside what others hold there."""
+        left = max(self._admitted, self.empty.capacity[pcpu]) - held[pcpu]
+        if wanted > left:
+            raise OvercommitError(
+                f'pCPU {pcpu} has {bandwidth.percent(left)} left beside the virtual machines '
+                f'that run there, but one more vCPU is to have {bandwidth.percent(wanted)}: '
+                'nova-rt-manage audit says which of them should not run there.')
+
+    def _held_by_others(self, number: int | None) -> list[int]:
+        """Return by pCPU what the vCPUs hold, but for one domain's."""
         held = [0] * len(self.empty.capacity)
         for other, vcpus in list(self._set.items()):
             if other != number:
@@ -194,7 +199,14 @@ class MachineHost(host.Host):
         return held
 
     def try_out(self, holding: ledger.Holding) -> None:
-        """See base class; the kernel admits what nova-rt's ledger does, or its limits."""
+        """See base class; as :meth:`apply` will, and the kernel, where that admits.
+
+        :raises OvercommitError: if a pCPU has no room for it
+        """
+        with self._lock:
+            held = self._held_by_others(None)
+        for pcpu in holding.pcpus:
+            self._check_pcpu(pcpu, held, holding.reservation.bandwidth)
         admission.try_out(self._scheduler, holding.pcpus,
                           attributes.of_reservation(holding.reservation))
 
@@ -234,7 +246,7 @@ class MachineHost(host.Host):
                 LOG.debug('The virtual machine of domain %d has just ended.', number)
             except errors.MigratingError as exc:
                 LOG.debug('No reservation to apply yet: %s', exc)
-            except errors.DeadlineError as exc:
+            except (errors.DeadlineError, cgroup_errors.CgroupError) as exc:
                 LOG.error('A running virtual machine is without its reservation: %s', exc)
 
     def _is_in_place(self, number: int, holding: ledger.Holding) -> bool:

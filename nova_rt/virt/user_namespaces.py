@@ -12,15 +12,15 @@ import os
 import pathlib
 import resource
 
+from nova_rt.virt import procfs
 from nova_rt.virt.cgroup import errors
 
-PROC = pathlib.Path('/proc')
 # PROC_PID_INIT_INO, in include/linux/proc_ns.h.
 _FIRST_PID_NAMESPACE = 'pid:[4026531836]'
 
 
 def permit_realtime(controller: int, processes: Iterable[int], priority: int,
-                    proc: pathlib.Path = PROC) -> None:
+                    proc: pathlib.Path = procfs.PROC) -> None:
     """Let a container's processes choose real-time policies, in a user namespace.
 
     Elsewhere the container's root may do so already, and nothing is changed.
@@ -33,7 +33,7 @@ def permit_realtime(controller: int, processes: Iterable[int], priority: int,
     """
     for process in processes:
         try:
-            if _parent(process, proc) == controller and (
+            if procfs.state_and_parent(proc / str(process))[1] == controller and (
                     _user_namespace(str(process), proc) != _user_namespace('self', proc)):
                 resource.prlimit(process, resource.RLIMIT_RTPRIO, (priority, priority))
         except (FileNotFoundError, ProcessLookupError):
@@ -45,14 +45,9 @@ def permit_realtime(controller: int, processes: Iterable[int], priority: int,
             ) from None
 
 
-def sees_all_processes(proc: pathlib.Path = PROC) -> bool:
+def sees_all_processes(proc: pathlib.Path = procfs.PROC) -> bool:
     """Return whether this process is in the host's own pid namespace."""
     return os.readlink(proc / 'self/ns/pid') == _FIRST_PID_NAMESPACE
-
-
-def _parent(process: int, proc: pathlib.Path) -> int:
-    # After the name, which may have any character: the state, then the parent.
-    return int((proc / str(process) / 'stat').read_text().rpartition(')')[2].split()[1])
 
 
 def _user_namespace(process: str, proc: pathlib.Path) -> str:

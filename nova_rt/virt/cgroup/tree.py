@@ -6,6 +6,7 @@ import errno
 import os
 import pathlib
 
+from nova_rt.virt import procfs
 from nova_rt.virt.cgroup import errors
 
 # With which a container manages groups of its own; /sys/kernel/cgroup/delegate has
@@ -61,7 +62,8 @@ class CgroupTree:
             controller was mounted
         """
         try:
-            lines = (self.proc / str(pid) / 'cgroup').read_text().splitlines()
+            # Whoever made a group below their own chose any name without a line feed.
+            lines = procfs.text(self.proc / str(pid), 'cgroup').rstrip('\n').split('\n')
         except FileNotFoundError:
             raise ProcessLookupError(f'There is no process {pid}.') from None
         for line in lines:

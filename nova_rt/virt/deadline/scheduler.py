@@ -13,9 +13,11 @@ import errno
 import os
 import pathlib
 import platform
+import re
 import struct
 import subprocess
 
+from nova_rt.virt import procfs
 from nova_rt.virt.cgroup import limits
 from nova_rt.virt.deadline import errors
 from nova_rt.virt.deadline.attributes import Attributes
@@ -53,7 +55,7 @@ class Scheduler:
     :raises UnsupportedError: on an architecture whose call numbers are not known
     """
 
-    def __init__(self, proc: pathlib.Path = pathlib.Path('/proc')) -> None:
+    def __init__(self, proc: pathlib.Path = procfs.PROC) -> None:
         self.proc = proc
         try:
             self._set, self._get = _NUMBERS[platform.machine()]
@@ -108,7 +110,12 @@ class Scheduler:
         self.set_affinity(thread, frozenset({pcpu}))
 
     def set_affinity(self, thread: int, pcpus: frozenset[int]) -> None:
-        """Let a thread run on these pCPUs only; see :meth:`pin`."""
+        """Let a thread run on these pCPUs only; see :meth:`pin`.
+
+        One whose pCPUs are all offline has none, which cannot be set: it keeps what it has.
+        """
+        if not pcpus:
+            return
         try:
             os.sched_setaffinity(thread, pcpus)
         except ProcessLookupError:
@@ -133,8 +140,8 @@ class Scheduler:
 
         :raises ProcessLookupError: if it has ended
         """
-        # The name, in parentheses, may have spaces and parentheses itself.
-        return self._told(thread, 'stat').rpartition(')')[2].split()[0]
+        with _until_it_ends(thread):
+            return procfs.state_and_parent(self.proc / str(thread))[0]
 
     def budget(self, thread: int) -> Budget | None:
         """Return what a thread has until its deadline, None if the kernel does not tell.
@@ -143,22 +150,20 @@ class Scheduler:
         """
         if not (self.proc / 'self/sched').exists():
             return None
-        lines = dict(line.split(':', 1) for line in self._told(thread, 'sched').splitlines()
-                     if line.startswith('dl.'))
-        values = {name.strip(): int(value) for name, value in lines.items()}
-        if not {'dl.runtime', 'dl.deadline'} <= set(values):
+        # After the name of the thread, which may pretend to be any of these.
+        found = dict(re.findall(r'^(dl\.\w+) *: *(-?\d+)$', self._told(thread, 'sched'), re.M))
+        try:
+            return Budget(int(found['dl.runtime']), int(found['dl.deadline']))
+        except KeyError:
             return None
-        return Budget(values['dl.runtime'], values['dl.deadline'])
 
     def _told(self, thread: int, name: str) -> str:
         """Return a file of a thread's in procfs.
 
         :raises ProcessLookupError: if it has ended
         """
-        try:
-            return (self.proc / str(thread) / name).read_text()
-        except (FileNotFoundError, ProcessLookupError):
-            raise errors.ended(thread) from None
+        with _until_it_ends(thread):
+            return procfs.text(self.proc / str(thread), name)
 
     @contextlib.contextmanager
     def sleeper(self) -> Iterator[int]:
@@ -187,3 +192,12 @@ class Scheduler:
             if line.startswith('CapEff:'):
                 return bool(int(line.split()[1], 16) >> _CAP_SYS_NICE & 1)
         return True
+
+
+@contextlib.contextmanager
+def _until_it_ends(thread: int) -> Iterator[None]:
+    """Have a thread that procfs no longer knows be one that has ended."""
+    try:
+        yield
+    except (FileNotFoundError, ProcessLookupError):
+        raise errors.ended(thread) from None

@@ -120,11 +120,13 @@ def test_a_folder_that_is_made_later_is_found_from_the_nearest_above(container):
 MOUNTS = (b'71 60 0:51 / /run/x\\040-\\040tmpfs rw shared:5 - ext4 /dev/vda rw\n'
           b'72 60 0:52 / /run/x\r80 rw - tmpfs 80 rw\n'
           b'80 60 0:53 / /run rw,nosuid - fuse.tmpfs tmpfs rw\n'
+          b'9 60 0:53 / /run rw,nosuid - fuse.\xff\xfe tmpfs rw\n'
           b'8 60 0:53 / /run rw,nosuid - tmpfs tmpfs rw\n')
 
 
 @pytest.mark.parametrize(('mount', 'expected'), [
-    (71, 'ext4'), (72, 'tmpfs'), (80, 'fuse.tmpfs'), (8, 'tmpfs'), (7, None), (60, None)])
+    (71, 'ext4'), (72, 'tmpfs'), (80, 'fuse.tmpfs'), (9, 'fuse.\ufffd\ufffd'), (8, 'tmpfs'),
+    (7, None), (60, None)])
 def test_no_name_of_a_mount_lets_it_pass_for_another(mount, expected):
     assert monitor_folder.type_in(MOUNTS, mount) == expected
 

@@ -7,6 +7,7 @@ from nova_rt import bandwidth
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
+from nova_rt.reaction import ears
 from nova_rt.reaction import loan_policy
 from nova_rt.reaction import reactor as reactors
 from nova_rt.reaction import threshold
@@ -55,12 +56,12 @@ class Node:
             raise ProcessLookupError(number)
         return self._numbers[number].pid
 
-    def begin(self, quiet_s=0.0, **wanted):
+    def begin(self, quiet_s=0.0, listen=ears.to_container, **wanted):
         self.reactor = reactors.Reactor(
             self.host, lambda: dict(self.runs), policy(**wanted),
             lambda server, sentence: self.told.append((server, sentence)),
             lambda server, sentence: self.shrunk.append((server, sentence)), quiet_s,
-            relieve=self.to_move.append)
+            listen, relieve=self.to_move.append)
         self.reactor.start()
 
     def run(self, server, number, holding=HELD):

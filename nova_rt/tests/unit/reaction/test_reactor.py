@@ -6,10 +6,12 @@ import time
 from nova_rt import errors
 from nova_rt import ledger
 from nova_rt import reservation
+from nova_rt.reaction import ears
 from nova_rt.reaction import reactor as reactors
 from nova_rt.testing import jobs
 from nova_rt.testing import retries
 from nova_rt.tests.unit.reaction.nodes import DB
+from nova_rt.tests.unit.reaction.nodes import HELD
 from nova_rt.tests.unit.reaction.nodes import WEB
 from nova_rt.virt import containers
 
@@ -259,3 +261,29 @@ def test_one_that_is_lent_something_stays(node):
     job.miss()
     node.sentences(1)
     assert node.to_move == []
+
+
+def test_what_is_found_in_one_server_costs_no_other(node):
+    """Not foreseen is what a tenant will put there next."""
+    job = node.run(WEB, 7)
+    as_usual = ears.to_container
+
+    def listen(watcher, server, container):
+        if server == DB:
+            raise UnicodeDecodeError('utf-8', b'\xff', 0, 1, 'invalid start byte')
+        return as_usual(watcher, server, container)
+    node.runs = {DB: containers.Container(8, HELD), **node.runs}
+    node.begin(after=1, for_s=0.2, listen=listen)
+    node.watched(WEB)
+    job.miss()
+    node.eventually(lambda: node.has(7) == 30 and len(node.told) == 2)
+
+
+def test_loans_end_in_time_though_it_cannot_be_seen_what_runs(node, monkeypatch):
+    job = node.run(WEB, 7)
+    node.begin(after=1, for_s=0.2)
+    node.watched(WEB)
+    monkeypatch.setattr(node.reactor, '_running', lambda: 1 / 0)
+    node.reactor.look_again()
+    job.miss()
+    node.eventually(lambda: node.has(7) == 30 and len(node.told) == 2)

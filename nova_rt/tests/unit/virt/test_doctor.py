@@ -149,6 +149,8 @@ def test_a_container_that_waits_below_a_group_at_0_is_wrong(proc, debugfs):
     (proc / '7/comm').write_text('.nova-rt-init\n')
     (proc / '7/cmdline').write_bytes(b'/.nova-rt-init\0')
     (proc / '7/task').mkdir()
+    (proc / '6').mkdir()
+    (proc / '6/comm').write_bytes(b'no UTF-8: \xff\n')
     wrong = sentences(examine(kernel, debugfs), finding.WRONG)
     assert 'the container in /machine/one waits' in wrong['ancestors']
     assert '/machine is at 0: see that nova-rt-compute runs' in (

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 
@@ -10,12 +11,16 @@ import pytest
 
 from nova_rt.virt import containers
 
-CONTROLLER = 'sleep 600 & echo $!; wait'
+CONTROLLER = '"$0" 600 & echo $!; wait'
 
 
-@pytest.fixture
-def controller():
-    with subprocess.Popen(('sh', '-c', CONTROLLER), stdout=subprocess.PIPE, text=True) as shell:
+@pytest.fixture(params=['sleep', '\udcff) S 1'])
+def controller(request, tmp_path):
+    """Start an init of either name; a process's is that of its program's file."""
+    program = tmp_path / request.param
+    program.symlink_to(shutil.which('sleep'))
+    with subprocess.Popen(('sh', '-c', CONTROLLER, program), stdout=subprocess.PIPE,
+                          text=True) as shell:
         init = int(shell.stdout.readline())
         yield shell.pid, init
         # The shell waits for no other.

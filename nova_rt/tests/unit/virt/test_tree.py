@@ -44,6 +44,12 @@ def test_a_unified_hierarchy_with_the_cpu_controller_is_found(tmp_path):
     assert mounted.group_of(7) == 'machine.slice/one.scope/libvirt'
 
 
+def test_a_group_that_a_container_has_made_may_have_any_name(tmp_path):
+    proc = proc_with(tmp_path, '')
+    (proc / '7/cgroup').write_bytes(b'1:cpu:/machine/one/\xff\r2:cpu:\n')
+    assert tree.CgroupTree(tmp_path, 1, proc).group_of(7) == 'machine/one/\udcff\r2:cpu:'
+
+
 def test_a_machine_without_the_cpu_controller_has_no_tree(tmp_path):
     proc = proc_with(tmp_path, 'none / ext4 rw 0 0\n')
     assert tree.CgroupTree.find(proc) is None

@@ -2,7 +2,9 @@
 """With processes of this machine's kernel, in user namespaces where it has them."""
 
 import os
+import pathlib
 import resource
+import shutil
 import subprocess
 import time
 
@@ -19,15 +21,15 @@ def start():
     """Start a controller with one child, in a user namespace or not."""
     controllers = []
 
-    def start(*unshare):
-        command = ' '.join((*unshare, 'sleep 60 & echo $!; wait'))
+    def start(*unshare, program=pathlib.Path('sleep')):
+        command = ' '.join((*unshare, '"$0" 60 & echo $!; wait'))
         controller = subprocess.Popen(
-            ('sh', '-c', command), stdout=subprocess.PIPE, text=True,
+            ('sh', '-c', command, program), stdout=subprocess.PIPE, text=True,
             start_new_session=True)
         controllers.append(controller)
         init = int(controller.stdout.readline())
         # unshare becomes sleep when it has made the namespace.
-        while name_of(init) != 'sleep':
+        while name_of(init) != os.fsencode(program.name):
             time.sleep(0.01)
         return controller.pid, init
 
@@ -38,8 +40,7 @@ def start():
 
 
 def name_of(process):
-    with open(f'/proc/{process}/comm') as comm:
-        return comm.read().strip()
+    return pathlib.Path(f'/proc/{process}/comm').read_bytes().strip()
 
 
 @pytest.fixture
@@ -54,6 +55,14 @@ def limits(monkeypatch):
 def test_a_container_in_a_user_namespace_may_choose_priorities_up_to_the_limit(
         start, limits):
     controller, init = start('unshare', '--user', '--map-root-user')
+    user_namespaces.permit_realtime(controller, [controller, init], 30)
+    assert limits == {(init, resource.RLIMIT_RTPRIO): (30, 30)}
+
+
+def test_a_name_that_is_no_utf_8_is_as_good_as_any(start, limits, tmp_path):
+    program = tmp_path / '\udcff) R 1'
+    program.symlink_to(shutil.which('sleep'))
+    controller, init = start('unshare', '--user', '--map-root-user', program=program)
     user_namespaces.permit_realtime(controller, [controller, init], 30)
     assert limits == {(init, resource.RLIMIT_RTPRIO): (30, 30)}
 

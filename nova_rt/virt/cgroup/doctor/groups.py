@@ -7,6 +7,7 @@ import os
 import pathlib
 
 from nova_rt import bandwidth
+from nova_rt.virt import procfs
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import errors
@@ -64,7 +65,7 @@ def waiting(machine: Machine, dialect: Dialect) -> Iterator[Finding]:
     """Check that no container waits because a group above has no budget."""
     for process in dialect.tree.proc.glob('[0-9]*'):
         with contextlib.suppress(OSError, errors.MissingControlFileError):
-            if (process / 'comm').read_text().strip() != program.COMM:
+            if procfs.text(process, 'comm').strip() != program.COMM:
                 continue
             group = dialect.tree.group_of(int(process.name))
             empty = [level for level in (group, *hierarchy.ancestors(group))

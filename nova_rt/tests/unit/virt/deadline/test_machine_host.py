@@ -9,6 +9,7 @@ from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.testing import fake_scheduler
 from nova_rt.virt import machine_host
+from nova_rt.virt.cgroup import tree
 from nova_rt.virt.deadline import attributes
 from nova_rt.virt.deadline import errors
 
@@ -207,3 +208,36 @@ def test_nobody_is_overcommitted_by_a_move(host, kernel, domains, moved):
     with pytest.raises(machine_host.OvercommitError, match='pCPU 3 has 30% left'):
         host.move(3, holding(40_000, 0, 3))
     assert kernel.bandwidths()[:2] == [NEED, NEED]
+
+
+def test_a_vcpu_whose_pcpu_is_offline_does_not_stop_the_others(host, kernel, domains, caplog):
+    domains.update({3: kernel.start(1), 4: kernel.start(1)})
+    host.apply(3, holding(20_000, 3))
+    kernel.offline.add(3)
+    host.reconcile([(3, holding(40_000, 3)), (4, holding(40_000, 1))])
+    assert kernel.bandwidths()[1] == NEED
+    assert 'the CPU is offline' in caplog.text
+
+
+def test_a_cpuset_that_cannot_change_does_not_stop_the_others(
+        kernel, domains, tmp_path, caplog):
+    """nova-rt-compute does not see the groups of the threads, or one is not its to change."""
+    domains.update({3: kernel.start(1), 4: kernel.start(1)})
+    (tmp_path / '1000').mkdir()
+    (tmp_path / '1000/cgroup').write_text('1:cpuset:/../elsewhere\n')
+    kernel.set_affinity(1001, frozenset({1}))
+    host = machine_host.MachineHost(
+        kernel, shares.HostShares.empty([bandwidth.BW_UNIT] * 4), domains.__getitem__,
+        cpusets=tree.CgroupTree(tmp_path / 'cpuset', 1, tmp_path, 'cpuset'))
+    host.reconcile([(3, holding(40_000, 3)), (4, holding(40_000, 1))])
+    assert kernel.bandwidths() == [0, NEED, 0, 0]
+    assert 'elsewhere' in caplog.text
+
+
+def test_what_would_be_refused_when_it_has_arrived_is_not_even_sent(host, kernel, domains):
+    """A virtual machine runs of which the ledger does not know."""
+    domains[3] = kernel.start(1)
+    host.apply(3, holding(70_000, 1))
+    host.try_out(holding(30_000, 1))
+    with pytest.raises(machine_host.OvercommitError, match='pCPU 1 has 30% left'):
+        host.try_out(holding(40_000, 0, 1))

@@ -90,3 +90,14 @@ def test_the_stand_in_admits_a_pinned_thread_only_in_a_root_domain_of_its_pcpu()
     kernel.pin(second, 3)
     with pytest.raises(errors.RefusalError, match='EBUSY'):
         kernel.write(second, HALF)
+
+
+def test_the_name_of_a_thread_is_not_taken_for_what_it_has(tmp_path):
+    (tmp_path / 'self').mkdir()
+    (tmp_path / 'self/sched').touch()
+    (tmp_path / '7').mkdir()
+    (tmp_path / '7/sched').write_bytes(
+        b'\xff\ndl.runtime:x (7, #threads: 1)\n'
+        b'dl.runtime                                   :              -400\n'
+        b'dl.deadline                                  :              9000\n')
+    assert scheduler.Scheduler(tmp_path).budget(7) == scheduler.Budget(-400, 9000)
