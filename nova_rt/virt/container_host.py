@@ -76,11 +76,17 @@ class ContainerHost(host.Host):
         """
         groups, lent, confined, group = self._running(pid)
         resident = self._resident(pid, holding)
+        if self._is_elsewhere(groups.held(group), resident.own):
+            self.move(pid, holding)
+            return
         with lent.turn():
             lent.give_back(group)
-            if not groups.holds(group, resident.own):
+            before = groups.held(group)
+            if before != resident.own:
                 groups.own(group)
                 lent.admit(group, resident.own, self._lower_tops)
+                if before.period_us == resident.own.period_us:
+                    lent.left(group, before, resident.own)
                 LOG.info('Applied %d µs every %d µs on pCPUs %s to /%s',
                          holding.reservation.runtime_us,
                          holding.reservation.period_us,
@@ -114,8 +120,17 @@ class ContainerHost(host.Host):
             # Something may have been lent meanwhile, on both pCPUs.
             lent.give_back(group)
             groups.apply(group, after)
+            lent.left(group, before, after)
             lent.gave(group, resident)
         LOG.info('Moved /%s to pCPUs %s', group, sorted(holding.pcpus))
+
+    def _is_elsewhere(self, held: budget.Budget, own: budget.Budget) -> bool:
+        """Return whether a container has a budget from which its threads must go first.
+
+        Whoever moved it was cut off.
+        """
+        return (self.can_move() and held.period_us == own.period_us
+                and not held.pcpus <= own.pcpus)
 
     def can_move(self) -> bool:
         """See base class; not where a reservation occupies every pCPU."""

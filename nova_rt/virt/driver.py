@@ -17,6 +17,7 @@ from nova.virt import event as virtevent
 from nova.virt.libvirt import driver
 from nova.virt.libvirt import guest as libvirt_guest
 from oslo_config import cfg
+from oslo_log import log as logging
 
 from nova_rt import ledger
 from nova_rt import reservation
@@ -37,6 +38,8 @@ from nova_rt.virt import workarounds
 from nova_rt.virt.rt_init import program
 
 CONF = cfg.CONF
+
+LOG = logging.getLogger(__name__)
 
 
 class RTLibvirtDriver(driver.LibvirtDriver):
@@ -195,16 +198,24 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         operator may start one: the new group has no runtime yet. A virtual machine
         that arrives by live migration is paused.
         """
-        if isinstance(event, virtevent.LifecycleEvent):
-            if event.transition == virtevent.EVENT_LIFECYCLE_STARTED:
-                self._domains.apply_after_event(event)
-                self._on_start()
-            elif event.transition == virtevent.EVENT_LIFECYCLE_PAUSED:
-                self._domains.receive_after_event(event)
-                self._on_start()
-            elif event.transition == virtevent.EVENT_LIFECYCLE_STOPPED:
-                self.reservations.take_back_all()
+        try:
+            if isinstance(event, virtevent.LifecycleEvent):
+                self._follow(event)
+        except Exception:
+            # The periodic update does it.
+            LOG.exception('The reservation of server %s could not follow what it did',
+                          event.uuid)
         super().emit_event(event)
+
+    def _follow(self, event: virtevent.LifecycleEvent) -> None:
+        if event.transition == virtevent.EVENT_LIFECYCLE_STARTED:
+            self._domains.apply_after_event(event)
+            self._on_start()
+        elif event.transition == virtevent.EVENT_LIFECYCLE_PAUSED:
+            self._domains.receive_after_event(event)
+            self._on_start()
+        elif event.transition == virtevent.EVENT_LIFECYCLE_STOPPED:
+            self.reservations.take_back_all()
 
     def _soft_reboot(self, instance: objects.Instance) -> bool:
         """Shut a server down, and leave its start to a hard reboot.

@@ -230,6 +230,14 @@ class Lending:
             self._settling.call_in(wanted, besides=group)
             self._groups.apply(group, wanted)
 
+    def left(self, group: str, before: budget.Budget, own: budget.Budget) -> None:
+        """Lend nobody what a container had until now, for as long as it may have used it.
+
+        :param before: what it had, of the same period
+        :param own: what it has
+        """
+        self._loans.left(group, before, own)
+
     def forget(self, group: str) -> None:
         """Forget the loan of a container that has another budget now, or none."""
         self._book.forget(group)

@@ -90,6 +90,19 @@ class Returning:
             time.sleep(loan.whole.period_us / 1e6)
             self._book.forget(loan.group)
 
+    def left(self, group: str, before: budget.Budget, own: budget.Budget) -> None:
+        """Have what a container had until now count as a loan that it gives back.
+
+        :param before: what it had, of the same period
+        :param own: what it has
+        """
+        before = budget.together(before, own)
+        loan = self._book.of(group)
+        if loan is not None and loan.cooling_s and loan.whole.period_us == before.period_us:
+            before = budget.together(before, loan.whole)
+        if before != own:
+            self._note_returned(loans.Loan(group, own, before, time.monotonic()))
+
     def lower(self, loan: loans.Loan, less: budget.Budget) -> None:
         """Leave a container less of its loan, and wait until it cannot use the rest.
 

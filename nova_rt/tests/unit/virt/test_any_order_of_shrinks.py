@@ -230,7 +230,6 @@ class GivingWay(stateful.RuleBasedStateMachine):
         if pcpu not in before.pcpus and self.left()[pcpu] >= before.reservation.bandwidth:
             self.held[pid] = before.moved(before.pcpus[0], pcpu)
             self.machine.move(pid, self.held[pid])
-            self.kernel.forget_uses()
 
     @stateful.precondition(lambda self: self.held)
     @stateful.rule(data=st.data(), most=st.just(CAP) | st.integers(0, CAP), ended=st.booleans())

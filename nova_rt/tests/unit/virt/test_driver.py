@@ -4,6 +4,7 @@ import types
 from unittest import mock
 
 from nova import exception
+from nova.virt import event as virtevent
 from nova.virt.libvirt import driver as nova_driver
 import pytest
 
@@ -91,3 +92,17 @@ def test_what_else_libvirt_refuses_is_raised_at_once(monkeypatch):
 def test_a_group_that_never_ceases_to_vanish_is_an_error_in_the_end(monkeypatch):
     with pytest.raises(LibvirtError):
         destroy(monkeypatch, *[LibvirtError(38, errno.ENOENT)] * workarounds.ENDS)
+
+
+def test_nova_hears_of_an_event_with_which_we_could_do_nothing(monkeypatch, caplog):
+    """libvirt went away, and the event may be the last of a server that Nova stops."""
+    heard = []
+    monkeypatch.setattr(nova_driver.LibvirtDriver, 'emit_event',
+                        lambda driver, event: heard.append(event))
+    ours = driver.RTLibvirtDriver.__new__(driver.RTLibvirtDriver)
+    ours._domains = mock.Mock()
+    ours._domains.apply_after_event.side_effect = exception.InternalError(err='libvirt is away')
+    event = virtevent.LifecycleEvent('a-uuid', virtevent.EVENT_LIFECYCLE_STARTED)
+    ours.emit_event(event)
+    assert heard == [event]
+    assert 'a-uuid' in caplog.text

@@ -71,6 +71,41 @@ def test_a_budget_that_is_in_place_is_not_written_again(kernel):
     assert kernel.writes == []
 
 
+def test_one_that_was_cut_off_in_a_move_goes_back_before_its_budget_does(kernel, tmp_path):
+    """Its domain says what it had before: a service that starts finds no other trace."""
+    kernel.start(7, 'machine/one')
+    (tmp_path / 'machine/one').mkdir(parents=True)
+    (tmp_path / 'machine/one/cpuset.cpus').write_text('0')
+    seen = []
+
+    class Cpusets(tree.CgroupTree):
+        def write(self, group, name, text):
+            (tmp_path / group / name).write_text(text)
+            seen.append((cpus.parse(text), held()))
+
+    def held():
+        return frozenset(pcpu for pcpu, has in enumerate(
+            kernel.bandwidths('machine/one')) if has)
+
+    def look(group, name, text, write=kernel.write):
+        write(group, name, text)
+        seen.append((cpus.parse((tmp_path / 'machine/one/cpuset.cpus').read_text()), held()))
+    kernel.write = look
+
+    def start():
+        detected = detect.detect(kernel, kernel.count)
+        return container_host.ContainerHost(
+            detected, shares.HostShares.empty(
+                [detected.admitted()] * kernel.count, detected.occupancy),
+            cpusets=Cpusets(tmp_path, 1))
+    start().apply(7, holding(40_000, 0))
+    start().move(7, holding(40_000, 1))
+    seen.clear()
+    start().reconcile([(7, holding(40_000, 0))])
+    assert held() == {0}
+    assert [runs & has for runs, has in seen if not runs & has] == []
+
+
 def test_reconciling_applies_what_is_missing_and_takes_back_what_is_left(
         kernel):
     machine = host_with(kernel)

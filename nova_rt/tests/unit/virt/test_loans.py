@@ -191,6 +191,21 @@ def test_what_is_lent_during_a_move_is_not_kept_where_the_server_was(kernel, mac
     assert not out(book)
 
 
+@pytest.mark.parametrize('become', [
+    lambda machine: machine.move(7, holding(50, 1)),
+    lambda machine: machine.apply(7, holding(10, 0))], ids=['moved', 'smaller'])
+def test_what_a_server_had_until_now_is_not_lent_in_its_period(kernel, machine, become):
+    run(kernel, machine, 7, holding(50, 0))
+    run(kernel, machine, 8, holding(40, 0))
+    machine._confinement = NoConfinement()
+    began = time.monotonic()
+    become(machine)
+    lent = machine.lend(8, ALL, soon())
+    assert not lent or time.monotonic() - began >= PERIOD_US / 1e6
+    time.sleep(PERIOD_US / 1e6)
+    assert machine.lend(8, ALL, soon())
+
+
 def test_a_loan_that_cannot_be_called_in_keeps_nobody_from_room_that_there_is(
         kernel, machine, monkeypatch):
     run(kernel, machine, 7, holding(30, 0))
