@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"nova-rt/kubernetes/internal/gate"
 )
@@ -143,7 +144,8 @@ func (r Records) Get(uid string) (*Reserved, error) {
 		return nil, nil
 	}
 	reserved, err := readRecord(r.path(uid))
-	if errors.Is(err, fs.ErrNotExist) {
+	// A pod may ask for one with a name that no file can have.
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG) {
 		return nil, nil
 	}
 	return reserved, err

@@ -52,3 +52,12 @@ func TestRecordOfAnEarlierDriverGetsTheGate(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatNoClaimCanBeCalledIsNotRecorded(t *testing.T) {
+	records := Records{Dir: t.TempDir()}
+	for _, uid := range []string{"u-1", "", "../u-1", "u\x00", strings.Repeat("u", 300)} {
+		if reserved, err := records.Get(uid); reserved != nil || err != nil {
+			t.Errorf("%.10q is %v, %v", uid, reserved, err)
+		}
+	}
+}
