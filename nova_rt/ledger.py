@@ -44,12 +44,6 @@ class Ledger:
         else:
             self._held[server, role] = holding
 
-    def forget(self, role: str) -> None:
-        """Remove all entries of a role, before they are derived anew."""
-        for server, entered_as in list(self._held):
-            if entered_as == role:
-                del self._held[server, role]
-
     def shares(self, empty: shares.HostShares) -> shares.HostShares:
         """Return the host with everything that is held on it.
 

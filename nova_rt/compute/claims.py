@@ -7,6 +7,7 @@ same bandwidth.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from typing import Protocol
 
@@ -20,6 +21,7 @@ from nova_rt import closing
 from nova_rt import criticality
 from nova_rt import errors
 from nova_rt import reservation
+from nova_rt import shares
 from nova_rt.compute import due_shares
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
@@ -37,6 +39,9 @@ class NoRoomOnHostError(errors.NovaRTError):
 
 class Tracker(Protocol):
     """What a claim asks of the resource tracker."""
+
+    host: str
+    compute_nodes: dict[str, objects.ComputeNode]
 
     def takes(self) -> frozenset[criticality.Criticality]:
         """Return the criticalities of the servers that this host takes."""
@@ -105,6 +110,22 @@ def forget_move(instance: objects.Instance, host: str) -> None:
     """
     if instance.host == host or not in_place.begun(instance):
         holdings.end_move(instance)
+
+
+def check_allocated(tracker: Tracker, instance: objects.Instance, flavor: objects.Flavor,
+                    nodename: str, allocations: Mapping[str, Any] | None) -> None:
+    """See that a server fits in place where Placement has allocated only what that adds.
+
+    :raises ComputeResourcesUnavailable: if it does not
+    """
+    if instance.host != tracker.host:
+        return
+    wanted = flavors.reservation_of(flavor)
+    here = (allocations or {}).get(tracker.compute_nodes[nodename].uuid, {})
+    has = here.get('resources', {}).get(shares.RESOURCE_CLASS, 0)
+    if wanted and has < wanted.share and not tracker.fits_in_place(instance, flavor):
+        raise exception.ComputeResourcesUnavailable(
+            reason=f'{nodename} no longer has room to change the reservation in place: try again')
 
 
 def _place(tracker: Tracker, claim: claims.Claim, flavor: objects.Flavor) -> tuple[int, ...] | None:

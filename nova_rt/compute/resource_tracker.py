@@ -13,7 +13,6 @@ import time
 from typing import Any
 
 from nova import context as nova_context
-from nova import exception
 from nova import objects
 from nova import utils
 from nova.compute import resource_tracker
@@ -60,6 +59,8 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.ledger = ledger.Ledger()
+        # The next one, until the moves are read: what the servers hold.
+        self._derived = ledger.Ledger()
         self._moves = vcpu_moves.VCPUMoves(self)
         self._takes = frozenset(
             criticality.Criticality[name] for name in CONF.rt.criticalities)
@@ -245,8 +246,12 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
                                  [instance.uuid for instance in instances])
         self.evicted = {instance.uuid: mark for instance in instances
                         if (mark := eviction.mark_of(instance)) is not None}
-        self.ledger.forget(_SERVER)
-        return super()._update_usage_from_instances(context, instances, nodename)
+        # The database may fail: until the moves are read, too, all is held as before.
+        held, self.ledger = self.ledger, ledger.Ledger()
+        try:
+            return super()._update_usage_from_instances(context, instances, nodename)
+        finally:
+            self._derived, self.ledger = self.ledger, held
 
     def _update_usage_from_instance(self, context: nova_context.RequestContext,
                                     instance: objects.Instance, nodename: str,
@@ -259,10 +264,16 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     def _update_usage_from_migrations(self, context: nova_context.RequestContext,
                                       migrations: Sequence[objects.Migration],
                                       nodename: str) -> None:
-        self.ledger.forget(_MOVE)
-        super()._update_usage_from_migrations(context, migrations, nodename)
-        for instance, holding in moves.coming_back(context.elevated(), (self.host, nodename)):
-            self._enter(instance, None, holding)
+        # What is confirmed or reverted is looked up among Nova's.
+        held = self.ledger, dict(self.tracked_migrations)
+        self.ledger = self._derived
+        try:
+            super()._update_usage_from_migrations(context, migrations, nodename)
+            for instance, holding in moves.coming_back(context.elevated(), (self.host, nodename)):
+                self._enter(instance, None, holding)
+        except Exception:
+            self.ledger, self.tracked_migrations = held
+            raise
 
     def _update_usage_from_migration(self, context: nova_context.RequestContext,
                                      instance: objects.Instance, migration: objects.Migration,
@@ -305,7 +316,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         """
         if migration is not None and migration.is_live_migration:
             live_migration.check_awaited(context, migration)
-        self._check_allocation(instance, new_flavor, nodename, allocations)
+        claims.check_allocated(self, instance, new_flavor, nodename, allocations)
         try:
             return super()._move_claim(context, instance, new_flavor, nodename, migration,
                 allocations, *args, **kwargs)
@@ -315,18 +326,6 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             if instance.host == self.host:
                 self.ledger.enter(instance.uuid, _SERVER, holdings.holding_of(instance))
             raise
-
-    def _check_allocation(self, instance: objects.Instance, flavor: objects.Flavor, nodename: str,
-                          allocations: Mapping[str, Any] | None) -> None:
-        if instance.host != self.host:
-            return
-        wanted = flavors.reservation_of(flavor)
-        here = (allocations or {}).get(self.compute_nodes[nodename].uuid, {})
-        has = here.get('resources', {}).get(shares.RESOURCE_CLASS, 0)
-        if wanted and has < wanted.share and not self.fits_in_place(instance, flavor):
-            raise exception.ComputeResourcesUnavailable(
-                reason=f'{nodename} no longer has room to change the '
-                       'reservation in place: try again')
 
     def abort_instance_claim(self, context: nova_context.RequestContext, instance: objects.Instance,
                              nodename: str) -> None:

@@ -5,8 +5,11 @@ import errno
 from unittest import mock
 
 from nova import exception
+from nova import objects
+from nova.compute import resource_tracker
 from nova.compute import rpcapi
 from nova.compute import task_states
+from oslo_db import exception as db_exc
 
 from nova_rt.testing import cloud
 from nova_rt.tests.functional import killed
@@ -242,3 +245,52 @@ class TestMovesThatFail(FaultsTestCase):
         self._run_periodics()
         self.assertNotIn('rt_pcpus', self.instance_of(wide).system_metadata)
         self.assert_settled(self.server, full, more)
+
+
+class TestUpdatesThatFail(FaultsTestCase):
+    """The database fails once while hosts derive their ledgers."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(allow_resize_to_same_host=True)
+        self.server = self.boot_on('host1', self.make_flavor(50, 2))
+        self.full = self.boot_on('host2', self.make_flavor(45, 4))
+
+    def resize(self):
+        self._resize_server(self.server, self.make_flavor(60, 2, memory_mb=128))
+        self.assertEqual(['50%', '50%', '60%', '60%'], self.used_on(self.computes['host1']))
+
+    def update(self, target, name, kind=mock.Mock):
+        """Run the periodic tasks while something fails; hosts must hold what they did."""
+        before = [self.used_on(compute) for compute in self.computes.values()]
+        with mock.patch.object(target, name, new_callable=kind,
+                               side_effect=db_exc.DBConnectionError) as failed:
+            self._run_periodics()
+        failed.assert_called()
+        self.assertEqual(before, [self.used_on(compute) for compute in self.computes.values()])
+
+    def test_while_servers_are_read_all_is_held_as_before(self):
+        self.update(resource_tracker.ResourceTracker, '_update_usage_from_instance')
+        self.assert_settled(self.server, self.full)
+
+    def test_while_moves_are_read_the_side_that_was_left_is_held_as_before(self):
+        self.resize()
+        self.update(objects.Migration, 'instance', mock.PropertyMock)
+        self.assert_ledgers([50, 50, 60, 60], [45] * 4)
+
+    def test_between_the_two_both_sides_are_held_as_before(self):
+        self.resize()
+        self.update(resource_tracker.ResourceTracker, '_ensure_compute_id_for_instances')
+        self.assert_ledgers([50, 50, 60, 60], [45] * 4)
+
+    def test_what_is_confirmed_afterwards_is_held_on(self):
+        self.resize()
+        self.update(objects.Migration, 'instance', mock.PropertyMock)
+        self._confirm_resize(self.server)
+        self.assert_settled(self.server, self.full)
+
+    def test_after_all_was_read_that_is_held(self):
+        with mock.patch.object(resource_tracker.ResourceTracker, '_update',
+                               side_effect=db_exc.DBConnectionError):
+            self.restart('host1')
+        self.assert_settled(self.server, self.full)

@@ -31,11 +31,11 @@ def test_a_server_that_is_moved_within_the_host_counts_on_both_sides():
     assert book.shares(EMPTY).used[:2] == (bandwidth.BW_UNIT // 2,) * 2
 
 
-def test_forgetting_one_role_leaves_the_other():
+def test_what_is_taken_away_in_one_role_is_held_in_the_other():
     book = ledger.Ledger()
     book.enter('a', 'server', holding(0))
     book.enter('a', 'move', holding(1))
-    book.forget('server')
+    book.enter('a', 'server', None)
     assert book.shares(EMPTY).used == (0, bandwidth.BW_UNIT // 2, 0, 0)
 
 

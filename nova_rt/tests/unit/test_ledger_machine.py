@@ -96,17 +96,8 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
                 self.enter(server, role, host, None)
 
     @stateful.rule(host=st.sampled_from(HOSTS))
-    def restart(self, host):
+    def update(self, host):
         self.books[host] = ledger.Ledger()
-        self.derive(host)
-
-    @stateful.rule(host=st.sampled_from(HOSTS))
-    def periodic_update(self, host):
-        for role in (SERVER, MOVE):
-            self.books[host].forget(role)
-        self.derive(host)
-
-    def derive(self, host):
         for (server, role, where), holding in self.held.items():
             if where == host:
                 self.books[host].enter(server, role, holding)
