@@ -55,7 +55,7 @@ def sides(instance: objects.Instance, migration: objects.Migration,
           here: Place) -> tuple[ledger.Holding | None, ledger.Holding | None]:
     """Return what a moving server holds here: its own, and a side of its move."""
     is_here = (instance.host, instance.node) == here
-    if not _is_moved_by(instance, migration):
+    if not (is_by(instance, migration) and holdings.has_sides(instance)):
         return in_place.occupied_by(instance) if is_here else None, None
     incoming = destination(migration) == here
     outbound = source(migration) == here
@@ -73,16 +73,16 @@ def sides(instance: objects.Instance, migration: objects.Migration,
     return own, None
 
 
-def _is_moved_by(instance: objects.Instance,
-                 migration: objects.Migration) -> bool:
-    """Return whether a server is under way by this migration.
+def is_by(instance: objects.Instance, migration: objects.Migration) -> bool:
+    """Return whether a server that is under way is so by this migration.
 
     For Nova, one that failed is not over: it is offered again whenever the
-    server does something that looks like a move.
+    server does something that looks like a move, as what changes it in place
+    without a resize does.
     """
     move = instance.migration_context
     return move is not None and move.migration_id == migration.id and not (
-        in_place.by_move(instance)) and holdings.has_sides(instance)
+        in_place.by_hint(instance) or in_place.by_move(instance))
 
 
 def coming_back(context: nova_context.RequestContext, here: Place,

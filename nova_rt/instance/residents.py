@@ -78,9 +78,7 @@ def is_gone(instance: objects.Instance) -> bool:
 def is_moved_by(instance: objects.Instance,
                 migration: objects.Migration) -> bool:
     """Return whether a migration that is not over says where a server is."""
-    move = instance.migration_context
-    return move is not None and move.migration_id == migration.id and not (
-        in_place.by_move(instance)) and (
+    return moves.is_by(instance, migration) and (
         instance.vm_state == vm_states.RESIZED
         or (instance.vm_state in (vm_states.ACTIVE, vm_states.STOPPED)
             and instance.task_state in _MOVING)

@@ -221,6 +221,25 @@ class TestClaims(HintTestCase):
             round(100 * used / bandwidth.BW_UNIT)
             for used in there.manager.rt.shares.used])
 
+    def test_after_a_resize_that_failed_the_larger_is_held_meanwhile(self):
+        """Nova takes what locks the server for the resize."""
+        self.flags(allow_resize_to_same_host=False)
+        driver = self.computes['host1'].manager.driver
+        with mock.patch.object(driver, 'migrate_disk_and_power_off',
+                               side_effect=exception.InstanceFaultRollback(
+                                   exception.ResizeError(reason='the disk would shrink'))):
+            self.refused_resize(self.make_flavor(10, 2, memory_mb=32))
+        change, held = driver.change_reservation, []
+
+        def look_first(*args):
+            self._run_periodics()
+            held.extend(self.used_on(compute) for compute in self.computes.values())
+            change(*args)
+        with mock.patch.object(driver, 'change_reservation', look_first):
+            self.set(60_000)
+        self.assertEqual([['60%', '60%', '0%', '0%'], ['0%'] * 4], held)
+        self.assert_has(60, rt_runtime_us=60_000)
+
 
 class TestInterruptions(HintTestCase):
 

@@ -41,6 +41,11 @@ TABLE = {
     'resized in place, shrinks': (
         {'old': 30, 'new': 10, 'rt_in_place': 'resize'},
         (HERE, HERE), (30, 0), None),
+    'changed by hint after its move away failed': (
+        {'new': 50, 'rt_in_place': 'hint'}, (HERE, THERE), (50, 4), None),
+    'changed by hint after its move to here failed': (
+        {'new': 50, 'rt_in_place': 'hint', 'place': THERE},
+        (THERE, HERE), None, None),
     'moves between other hosts': (
         {'old': 30, 'new': 50, 'place': THERE},
         (THERE, ELSEWHERE), (30, 0), None),

@@ -13,3 +13,9 @@ def test_a_server_is_moved_in_the_states_in_which_novas_tracker_says_so(
         vm_state, task_state, moved):
     server = servers.server(vm_state=vm_state, task_state=task_state, moved=True)
     assert residents.is_moved_by(server, servers.migration(kind='live-migration')) is moved
+
+
+@pytest.mark.parametrize('kind', ['hint', 'move'])
+def test_a_server_that_is_changed_in_place_is_not_moved_by_what_failed_before(kind):
+    server = servers.server(task_state='resize_prep', moved=True, rt_in_place=kind)
+    assert not residents.is_moved_by(server, servers.migration())
