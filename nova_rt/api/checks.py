@@ -121,13 +121,13 @@ def check_action(caller: Caller, body: object,
 def _check_resize(caller: Caller, server_id: str,
                   flavor_id: str) -> admission.Demand | None:
     context = caller.context
-    spec = _spec_of(context, server_id, server_policies.SERVERS % 'resize')
-    if spec is None:
+    found = _server_of(context, server_id, server_policies.SERVERS % 'resize')
+    if found is None:
         return None
+    spec, instance = found
     flavor = _flavor(context, flavor_id)
     hints = _stored_hints(spec)
-    instance = holdings.find(context, server_id)
-    if instance is not None and preempted.MARK in instance.system_metadata:
+    if preempted.MARK in instance.system_metadata:
         # Its stored hint is what it has for now, not what its user has asked for.
         raise reservation.InvalidReservationError(
             'This server has less than its reservation for a while, as a more critical one needs '
@@ -143,19 +143,20 @@ def _check_resize(caller: Caller, server_id: str,
 
 def _check_rebuild(context: nova_context.RequestContext, server_id: str,
                    image_ref: str) -> None:
-    spec = _spec_of(context, server_id, server_policies.SERVERS % 'rebuild')
-    if spec is not None and request_specs.reservation_of(spec):
-        _check_together(spec.flavor.extra_specs,
+    found = _server_of(context, server_id, server_policies.SERVERS % 'rebuild')
+    if found is not None and request_specs.reservation_of(found[0]):
+        _check_together(found[0].flavor.extra_specs,
                         images.properties(context, image_ref))
 
 
 def _unshelved(context: nova_context.RequestContext,
                server_id: str) -> admission.Demand | None:
-    spec = _spec_of(context, server_id, shelve_policies.POLICY_ROOT % 'unshelve')
-    has = request_specs.reservation_of(spec) if spec else None
-    instance = holdings.find(context, server_id) if has else None
-    if (spec is None or has is None or instance is None
-            or instance.vm_state != vm_states.SHELVED_OFFLOADED):
+    found = _server_of(context, server_id, shelve_policies.POLICY_ROOT % 'unshelve')
+    if found is None:
+        return None
+    spec, instance = found
+    has = request_specs.reservation_of(spec)
+    if has is None or instance.vm_state != vm_states.SHELVED_OFFLOADED:
         return None
     return admission.Demand(spec.project_id, has.share)
 
@@ -193,16 +194,24 @@ def check_extra_specs(caller: Caller, body: object,
         _check_together(together, {})
 
 
-def _spec_of(context: nova_context.RequestContext, server_id: str,
-             rule: str) -> objects.RequestSpec | None:
-    """Return a server's request, None if Nova's rule keeps the caller from this."""
+def _server_of(context: nova_context.RequestContext, server_id: str,
+               rule: str) -> tuple[objects.RequestSpec, objects.Instance] | None:
+    """Return a server and its request for what it is.
+
+    :returns: None if Nova's rule keeps the caller from this, or no cell has the server yet
+    """
     server = objects.InstanceMapping.get_by_instance_uuid(context, server_id)
     target = {'user_id': server.user_id, 'project_id': server.project_id}
     if not (context.is_admin or context.project_id == server.project_id):
         return None
     if not context.can(rule, target, fatal=False):
         return None
-    return objects.RequestSpec.get_by_instance_uuid(context, server_id)
+    instance = holdings.find(context, server_id)
+    if instance is None:
+        return None
+    spec = objects.RequestSpec.get_by_instance_uuid(context, server_id)
+    request_specs.take_own_flavor(spec, instance)
+    return spec, instance
 
 
 def _stored_hints(spec: objects.RequestSpec) -> Mapping[str, object]:

@@ -82,6 +82,7 @@ def of_server(context: nova_context.RequestContext, server: str) -> Question:
         return of_request(context, spec)
     with nova_context.target_cell(context, mapping.cell_mapping) as cell:
         instance = objects.Instance.get_by_uuid(cell, server, ['flavor'])
+        request_specs.take_own_flavor(spec, instance)
         needs = utils.resources_from_flavor(instance, flavors.merged(spec.flavor, spec))
         kind = server_kind.of_instance(cell, instance)
         fault = '' if instance.fault is None else instance.fault.message

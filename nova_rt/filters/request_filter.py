@@ -24,6 +24,8 @@ from nova_rt.filters import host_view
 from nova_rt.filters import in_place_resize
 from nova_rt.filters import request_state
 from nova_rt.filters import server_kind
+from nova_rt.instance import holdings
+from nova_rt.instance import request_specs
 
 # Hosts of each cell that are looked at for the smallest shortfall.
 _LOOKED_AT = 1000
@@ -47,9 +49,7 @@ def ask_for_share(context: nova_context.RequestContext,
         server than this one is
     """
     try:
-        state = request_state.begin(spec)
-        if state.wanted is not None:
-            state.kind = server_kind.agreed(state.kind, server_kind.of_moved(context, spec))
+        state = _begin(context, spec)
     except reservation.InvalidReservationError as exc:
         raise exception.NoValidHost(reason=str(exc)) from None
     if 'extra_specs' not in spec.flavor:
@@ -62,6 +62,28 @@ def ask_for_share(context: nova_context.RequestContext,
     spec.root_required.update(_traits(state.kind))
     in_place_resize.ask_to_stay(context, state, state.wanted)
     return True
+
+
+def _begin(context: nova_context.RequestContext,
+           spec: objects.RequestSpec) -> request_state.RequestState:
+    """Start to work on a request; one that moves a server is for what that server is.
+
+    :raises InvalidReservationError: if the reservation is invalid, or for another kind
+    """
+    destination = request_specs.moved(spec)
+    if destination is None:
+        return request_state.begin(spec)
+    with nova_context.target_cell(context, destination.cell) as cell:
+        try:
+            instance = holdings.fetch(cell, spec.instance_uuid)
+        except exception.InstanceNotFound:
+            return request_state.begin(spec)
+        request_specs.take_own_flavor(spec, instance)
+        state = request_state.begin(spec)
+        if state.wanted is not None:
+            state.kind = server_kind.agreed(
+                state.kind, server_kind.of_instance(cell, instance))
+        return state
 
 
 def find_candidates(context: nova_context.RequestContext,

@@ -10,21 +10,6 @@ from nova import objects
 from nova_rt import kinds
 from nova_rt import reservation
 from nova_rt.filters import host_view
-from nova_rt.instance import request_specs
-
-
-def of_moved(context: nova_context.RequestContext,
-             spec: objects.RequestSpec) -> kinds.Choice | None:
-    """Return the kind of the server that a request moves, None for a new server."""
-    destination = request_specs.moved(spec)
-    if destination is None:
-        return None
-    with nova_context.target_cell(context, destination.cell) as cell:
-        try:
-            instance = objects.Instance.get_by_uuid(cell, spec.instance_uuid)
-        except exception.InstanceNotFound:
-            return None
-        return of_instance(cell, instance)
 
 
 def of_instance(context: nova_context.RequestContext,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nova import objects
+from nova.compute import task_states
 
 from nova_rt import contradictions
 from nova_rt import criticality
@@ -54,6 +55,16 @@ def kind_of(spec: objects.RequestSpec) -> kinds.Choice | None:
     :raises InvalidReservationError: if they choose both
     """
     return kinds.chosen(_extra_specs(spec), image_of(spec))
+
+
+def take_own_flavor(spec: objects.RequestSpec, instance: objects.Instance) -> None:
+    """Let the request of an existing server ask for the flavor that the server has.
+
+    Unless that is to change: Nova writes the flavor of a resize into the request, and leaves it
+    there if the resize fails.
+    """
+    if instance.task_state != task_states.RESIZE_PREP:
+        spec.flavor = instance.flavor
 
 
 def servers(spec: objects.RequestSpec) -> int:

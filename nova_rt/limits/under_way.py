@@ -53,16 +53,17 @@ def of_project(context: nova_context.RequestContext, project: str) -> UnderWay:
     :param context: of an administrator
     """
     # First: Nova creates the server in its cell, then deletes the request to build it.
-    new = {request.instance_uuid for request in objects.BuildRequestList.get_by_filters(
-        context, {'project_id': project})}
+    new: dict[str, objects.Instance | None] = {
+        request.instance_uuid: None for request in objects.BuildRequestList.get_by_filters(
+            context, {'project_id': project})}
     growth = 0
     for instance in _in_cells(context, project, _coming_in_cell):
         if instance.task_state == task_states.RESIZE_PREP:
             growth += int(instance.system_metadata.get(holdings.GROWTH, 0))
         else:
-            new.add(instance.uuid)
-    return UnderWay({server: share for server in new if (share := _share(context, server))},
-                    growth)
+            new[instance.uuid] = instance
+    return UnderWay({server: share for server, instance in new.items()
+                     if (share := _share(context, server, instance))}, growth)
 
 
 def owed(context: nova_context.RequestContext, project: str) -> Mapping[str, int]:
@@ -119,7 +120,7 @@ def _coming_in_cell(context: nova_context.RequestContext,
     return [instance for state in (_BUILDING, _CHANGING)
             for instance in objects.InstanceList.get_by_filters(
                 context, {'project_id': project, 'deleted': False, **state},
-                expected_attrs=['system_metadata'])]
+                expected_attrs=['system_metadata', 'flavor'])]
 
 
 def _shrunk_in_cell(context: nova_context.RequestContext,
@@ -130,11 +131,18 @@ def _shrunk_in_cell(context: nova_context.RequestContext,
         expected_attrs=['system_metadata', 'flavor'])) if servers else []
 
 
-def _share(context: nova_context.RequestContext, server: str) -> int:
+def _share(context: nova_context.RequestContext, server: str,
+           instance: objects.Instance | None) -> int:
+    """Return what a server is to have.
+
+    :param instance: None while no cell has it
+    """
     # Invalid: no host takes it. Not found: it has just been deleted.
     with contextlib.suppress(reservation.InvalidReservationError,
                              exception.RequestSpecNotFound):
-        wanted = request_specs.reservation_of(
-            objects.RequestSpec.get_by_instance_uuid(context, server))
+        spec = objects.RequestSpec.get_by_instance_uuid(context, server)
+        if instance is not None:
+            request_specs.take_own_flavor(spec, instance)
+        wanted = request_specs.reservation_of(spec)
         return wanted.share if wanted else 0
     return 0

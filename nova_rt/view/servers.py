@@ -129,18 +129,27 @@ def one(context: nova_context.RequestContext, uuid: str) -> Server:
     """
     mapping = objects.InstanceMapping.get_by_instance_uuid(context, uuid)
     spec = objects.RequestSpec.get_by_instance_uuid(context, uuid)
+    if mapping.cell_mapping is None:
+        wanted, kind, asked = _asked_by(spec)
+        return Server(uuid, '', mapping.project_id, 'building', None, wanted, (),
+                      kind.kind if kind else None, asked)
+    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
+        instance = objects.Instance.get_by_uuid(cell, uuid, list(moves.ATTRIBUTES))
+        request_specs.take_own_flavor(spec, instance)
+        wanted, kind, _ = _asked_by(spec)
+        kind = server_kind.of_instance(cell, instance) or kind
+    return _server(instance, kind.kind if kind else None, wanted)
+
+
+def _asked_by(spec: objects.RequestSpec) -> tuple[
+        reservation.Reservation | None, kinds.Choice | None, criticality.Criticality | None]:
+    """Return what a request asks for, as far as it is valid."""
     wanted, kind, asked = None, None, None
     with contextlib.suppress(reservation.InvalidReservationError):
         kind = request_specs.kind_of(spec)
         wanted = request_specs.reservation_of(spec)
         asked = request_specs.criticality_of(spec, wanted)
-    if mapping.cell_mapping is None:
-        return Server(uuid, '', mapping.project_id, 'building', None, wanted, (),
-                      kind.kind if kind else None, asked)
-    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
-        instance = objects.Instance.get_by_uuid(cell, uuid, list(moves.ATTRIBUTES))
-        kind = server_kind.of_instance(cell, instance) or kind
-    return _server(instance, kind.kind if kind else None, wanted)
+    return wanted, kind, asked
 
 
 def _pages(context: nova_context.RequestContext,
