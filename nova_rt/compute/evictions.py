@@ -25,6 +25,7 @@ from oslo_log import log as logging
 from nova_rt import closing
 from nova_rt.compute import backoff
 from nova_rt.compute import resource_tracker
+from nova_rt.compute import unmoved
 from nova_rt.instance import eviction
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
@@ -105,19 +106,19 @@ class Evictions:
     def _stop(self, context: nova_context.RequestContext, server: str, misser: str) -> bool:
         # In this order: what its user begins from here on has a higher number.
         after = eviction.last_action(context, server)
-        instance = holdings.fetch(context, server)
-        if not _is_at_rest(instance) or instance.locked:
-            return False
         # Before it is over, the other has missed as often again, and has its loan.
         for_s = min(closing.LONGEST_S, max(CONF.rt.evict_for, CONF.rt.miss_window))
         until_s = math.ceil(time.time() + for_s)
-        mark = eviction.Mark(
-            eviction.digest(misser), until_s, eviction.digest(self._tracker.node_of(instance)),
-            context.request_id, after)
-        eviction.put(instance, mark)
-        self._misser = misser
-        if not self._order(self._manager.compute_api.stop, context, instance):
-            return False
+        with unmoved.fetched(context, server) as instance:
+            if not _is_at_rest(instance) or instance.locked:
+                return False
+            mark = eviction.Mark(
+                eviction.digest(misser), until_s,
+                eviction.digest(self._tracker.node_of(instance)), context.request_id, after)
+            eviction.put(instance, mark)
+            self._misser = misser
+            if not self._order(self._manager.compute_api.stop, context, instance):
+                return False
         LOG.info('Stopping server %s for server %s, which misses deadlines ([rt] evict_choice '
                  '= %s)', instance.uuid, misser, CONF.rt.evict_choice)
         self._tracker.close(instance, mark)
@@ -175,8 +176,9 @@ class Evictions:
                 # The service was killed, or the database away.
                 _tell_stopped(instance.uuid, mark)
         if due is eviction.Due.FORGET:
-            eviction.remove(instance)
-            instance.save(expected_task_state=[None])
+            with unmoved.fetched(context, instance.uuid) as present:
+                eviction.remove(present)
+                present.save(expected_task_state=[None])
             self._forget(instance.uuid)
         elif (due is eviction.Due.START and self._starts.is_due(instance.uuid)
               and not self._has_loan(mark.misser)):
@@ -204,10 +206,12 @@ class Evictions:
                mark: eviction.Mark) -> None:
         self._starts.tried(instance.uuid)
         own = nova_context.get_admin_context()
-        eviction.put(instance, eviction.Mark(
-            mark.misser, mark.until_s, mark.node, own.request_id,
-            eviction.last_action(context, instance.uuid), again=True))
-        if self._order(self._manager.compute_api.start, own, instance):
+        after = eviction.last_action(context, instance.uuid)
+        with unmoved.fetched(context, instance.uuid) as present:
+            eviction.put(present, eviction.Mark(
+                mark.misser, mark.until_s, mark.node, own.request_id, after, again=True))
+            ordered = self._order(self._manager.compute_api.start, own, present)
+        if ordered:
             LOG.info('Starting server %s again, which was stopped for another', instance.uuid)
             if not mark.again:
                 counts.add(counts.Reaction.START)

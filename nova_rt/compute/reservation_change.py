@@ -23,6 +23,7 @@ from nova_rt.compute import claims
 from nova_rt.compute import due_shares
 from nova_rt.compute import in_place_resize
 from nova_rt.compute import resource_tracker
+from nova_rt.compute import unmoved
 from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
@@ -56,11 +57,11 @@ class ReservationChange:
         """
         @utils.synchronized(server)
         def change() -> None:
-            instance = holdings.fetch(context, server)
-            wanted = reservation.Reservation(
-                runtime_us, period_us, instance.flavor.vcpus)
-            _check_note(instance, note)
-            self._begin(instance, wanted, note)
+            with unmoved.fetched(context, server) as instance:
+                wanted = reservation.Reservation(
+                    runtime_us, period_us, instance.flavor.vcpus)
+                _check_note(instance, note)
+                self._begin(instance, wanted, note)
             failure: Exception | None = None
             try:
                 self._change(context, instance)

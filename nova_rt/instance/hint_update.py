@@ -50,16 +50,15 @@ def change(context: nova_context.RequestContext, server: str,
         _finish(spec, instance)
         before = _reservation_of(instance)
         wanted = before.with_times(times)
-        if wanted != before:
+        # Whoever wants what a shrunk server has now wants it to stay so.
+        keeps = times != reservation.Times() and preempted.MARK in instance.system_metadata
+        if wanted != before or keeps:
             reservation.check_cap(wanted, cap)
             elastic.requested(instance.flavor.extra_specs, {}, wanted)
             _call(cell, instance, wanted)
             _finish(spec, holdings.fetch(cell, server))
         elif times != reservation.Times():
             _store(spec, wanted)
-            if instance.system_metadata.pop(preempted.MARK, None) is not None:
-                # Whoever wants what a shrunk server has now wants it to stay so.
-                _save(instance, [None])
         return wanted
 
 
@@ -157,17 +156,9 @@ def _finish(spec: objects.RequestSpec, instance: objects.Instance) -> None:
     _store(spec, _reservation_of(instance))
     del instance.system_metadata[holdings.HINT_DUE]
     instance.task_state = None
-    # None as well: somebody may have reset the state meanwhile.
-    _save(instance, [in_place.CHANGED, None])
-
-
-def _save(instance: objects.Instance, expected: list[str | None]) -> None:
-    """Save a server.
-
-    :raises RefusedError: if another operation has begun
-    """
     try:
-        instance.save(expected_task_state=expected)
+        # None as well: somebody may have reset the state meanwhile.
+        instance.save(expected_task_state=[in_place.CHANGED, None])
     except exception.UnexpectedTaskStateError:
         raise compute_call.RefusedError(
             'Another operation on the server is under way: run this again when it has '

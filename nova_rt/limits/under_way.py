@@ -16,7 +16,10 @@ from nova import exception
 from nova import objects
 from nova.compute import task_states
 from nova.compute import vm_states
+from nova.db.main import api as main_db
+from nova.db.main import models
 from oslo_log import log as logging
+import sqlalchemy as sa
 
 from nova_rt import reservation
 from nova_rt.instance import flavors
@@ -96,10 +99,27 @@ def note_growth(context: nova_context.RequestContext, server: str, share: int) -
 
     :param context: of an administrator
     """
-    instance = holdings.find(context, server)
-    if instance is not None and instance.task_state is None:
-        instance.system_metadata[holdings.GROWTH] = str(share)
-        instance.save(expected_task_state=[None])
+    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
+    if mapping.cell_mapping is not None:
+        with nova_context.target_cell(context, mapping.cell_mapping) as cell:
+            _note_in_cell(cell, server, str(share))
+
+
+@main_db.pick_context_manager_writer
+def _note_in_cell(context: nova_context.RequestContext, server: str, share: str) -> None:
+    """Write one entry of a server's system metadata.
+
+    Nova's own save replaces all entries by those that were read: it would undo a move of a vCPU
+    that began and ended since, which leaves the task state as it was.
+    """
+    instance, entry = models.Instance, models.InstanceSystemMetadata
+    # This has the server's row until the end: nothing begins before that.
+    at_rest = context.session.execute(sa.update(instance).where(
+        instance.uuid == server, instance.task_state.is_(None)).values(task_state=None)).rowcount
+    if at_rest:
+        context.session.execute(sa.delete(entry).where(
+            entry.instance_uuid == server, entry.key == holdings.GROWTH))
+        context.session.add(entry(instance_uuid=server, key=holdings.GROWTH, value=share))
 
 
 def _in_cells(context: nova_context.RequestContext, project: str, in_cell: _InCell,
