@@ -187,12 +187,16 @@ def _check_note(instance: objects.Instance, note: str | None) -> None:
         mark = preempted.from_text(note)
     except ValueError:
         raise exception.ResizeError(reason='what is to be noted cannot be read') from None
-    # Who has locked it does not mind having more.
-    locked = instance.locked and not mark.returned
-    if locked or has is None or (has.runtime_us, has.period_us) != (
+    if mark.returned:
+        # Who has locked it does not mind having more; who wants it to stay so takes its mark.
+        keeps = preempted.MARK not in instance.system_metadata
+    else:
+        # Another flavor may have another criticality.
+        keeps = instance.locked or mark.flavor != instance.instance_type_id
+    if keeps or has is None or (has.runtime_us, has.period_us) != (
             mark.was_us, mark.period_us):
         raise exception.ResizeError(
-            reason='it was locked or given another reservation meanwhile')
+            reason='it was locked, resized or given another reservation meanwhile')
 
 
 def _reason(exc: Exception) -> str:

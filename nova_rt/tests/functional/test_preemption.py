@@ -180,6 +180,22 @@ class TestPreemption(PreemptionCase):
             self.sweep()
         assert self.percent_of(soft) == 45
 
+    def test_one_that_is_to_stay_as_it_is_does_though_it_is_being_given_back(self):
+        self.start('one', (cloud.CAP,))
+        soft = self.boot(self.elastic_of(60, 20))
+        hard = self.ask(self.flavor_of(50, 'B'))
+        self.placed(hard)
+        self.deleted(hard)
+
+        def has_room(instance, wanted):
+            hint_update.change(self.admin, soft['id'], reservation.Times(45_000), cloud.CAP)
+            return True
+        with self.assertRaisesRegex(compute_call.RefusedError, 'another reservation meanwhile'):
+            hint_update.give_back(self.admin, soft['id'], has_room)
+        assert self.percent_of(soft) == 45
+        assert self.owed() == {soft['id']: None}
+        self.assert_settled(soft)
+
     @full.only
     def test_one_who_cannot_be_helped_does_not_keep_it_from_others(self):
         self.start('one', (cloud.CAP,))
@@ -360,6 +376,23 @@ class TestFaults(PreemptionCase):
         assert self.percent_of(self.soft) == 60
         assert self.waiting() == [self.hard['id']]
         self.ends_well()
+
+    def test_resized_just_before(self):
+        real = hint_update._call
+
+        def late(cell, instance, wanted, mark=None):
+            if mark is not None:
+                # As a resize that took nothing else into account would leave it.
+                resized = self.instance_of(self.soft)
+                resized.flavor.extra_specs['hw:cpu.rt_criticality'] = 'C'
+                resized.instance_type_id += 1
+                resized.save()
+            real(cell, instance, wanted, mark)
+
+        with mock.patch.object(hint_update, '_call', late):
+            self.sweep()
+        assert self.percent_of(self.soft) == 60
+        assert self.waiting() == [self.hard['id']]
 
     @full.only
     def test_changed_by_its_user_just_before(self):
