@@ -10,6 +10,7 @@ from nova import exception
 from nova import objects
 from nova.compute import rpcapi
 from oslo_config import cfg
+import pytest
 
 from nova_rt import elastic
 from nova_rt import reservation
@@ -190,7 +191,7 @@ class TestPreemption(PreemptionCase):
         def has_room(instance, wanted):
             hint_update.change(self.admin, soft['id'], reservation.Times(45_000), cloud.CAP)
             return True
-        with self.assertRaisesRegex(compute_call.RefusedError, 'another reservation meanwhile'):
+        with pytest.raises(compute_call.RefusedError, match='another reservation meanwhile'):
             hint_update.give_back(self.admin, soft['id'], has_room)
         assert self.percent_of(soft) == 45
         assert self.owed() == {soft['id']: None}
