@@ -10,6 +10,7 @@ import oslo_messaging
 
 from nova_rt import fitting
 from nova_rt import reservation
+from nova_rt.compute import evacuation
 from nova_rt.instance import compute_call
 from nova_rt.instance import flavors
 from nova_rt.instance import hint_update
@@ -31,6 +32,8 @@ class EvacuatedTestCase(killed.AtAnyWrite, test_evacuation.EvacuationTestCase):
     def setUp(self):
         super().setUp()
         self.flags(driver='nova.quota.NoopQuotaDriver', group='quota')
+        # Another attempt would begin when all looks settled.
+        self.useFixture(fixtures.MockPatchObject(evacuation, '_ATTEMPTS', 0))
         # From 2.95 on, an evacuated server stays stopped.
         self.useFixture(fixtures.MockPatchObject(self.admin_api, 'microversion', '2.94'))
         self._delete_server(self.server)
@@ -79,8 +82,7 @@ class EvacuatedTestCase(killed.AtAnyWrite, test_evacuation.EvacuationTestCase):
         self.evacuate(expected_state='ACTIVE', expected_host='host2')
 
     def find_no_room(self):
-        with (mock.patch('nova_rt.compute.evacuation._ATTEMPTS', 0),
-              mock.patch('nova_rt.filters.rt_share_filter.RTShareFilter'
+        with (mock.patch('nova_rt.filters.rt_share_filter.RTShareFilter'
                          '.filter_all', lambda _, hosts, spec: list(hosts)),
               mock.patch.object(fitting, 'place', side_effect=fitting.NoRoomError(
                   1, lambda: 'it lacks 1%'))):
