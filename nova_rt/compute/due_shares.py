@@ -36,6 +36,11 @@ def mark(instance: objects.Instance) -> None:
     instance.system_metadata[_MARK] = 'yes'
 
 
+def unmark(instance: objects.Instance) -> None:
+    """Forget that Placement has something else for a server, to be saved with it."""
+    instance.system_metadata.pop(_MARK, None)
+
+
 def is_marked(instance: objects.Instance) -> bool:
     """Return whether Placement is to be told of a server."""
     return _MARK in instance.system_metadata
@@ -73,9 +78,10 @@ def tell(context: nova_context.RequestContext, client: report.SchedulerReportCli
 
 def _tell(placement: allocations.PlacementClient, provider: str,
           instance: objects.Instance) -> None:
-    holding = holdings.holding_of(instance)
-    if instance.task_state is not None or holding is None:
+    if instance.task_state is not None:
         return
-    if placement.try_to_allocate(instance, provider, holding.reservation.share):
-        instance.system_metadata.pop(_MARK, None)
+    holding = holdings.holding_of(instance)
+    if (placement.try_to_allocate(instance, provider, holding.reservation.share) if holding
+            else placement.try_to_set_share(instance.uuid, provider, 0)):
+        unmark(instance)
         instance.save(expected_task_state=[None])

@@ -43,7 +43,8 @@ def evacuations(context: nova_context.RequestContext, host: str,
         instance = residents.find(
             context.elevated(read_deleted='yes'), migration.instance_uuid)
         if instance is not None and migration.dest_compute == host and (
-                instance.deleted or holdings.holding_of(instance) is not None) and (
+                instance.deleted or holdings.has_sides(instance)
+                or holdings.holding_of(instance) is not None) and (
                 migration.status == _CLAIMED or _is_moved_by(instance, migration)):
             yield instance, migration
 

@@ -20,6 +20,7 @@ from nova_rt import allocations
 from nova_rt import errors
 from nova_rt import reservation
 from nova_rt.compute import deletion
+from nova_rt.compute import departures
 from nova_rt.compute import evacuation
 from nova_rt.compute import evictions
 from nova_rt.compute import in_place_resize
@@ -161,18 +162,19 @@ class RTComputeManager(manager.ComputeManager):
 
     def _resize_instance(self, context: nova_context.RequestContext, instance: objects.Instance,
                          image: Any, migration: objects.Migration, flavor: Any, clean_shutdown: Any,
-                         request_spec: Any) -> Any:
+                         request_spec: Any) -> None:
         """See base class; a server that is changed in place goes on running."""
-        if not in_place.begun(instance):
-            return super()._resize_instance(
-                context, instance, image, migration, flavor, clean_shutdown,
-                request_spec)
-        self.in_place_resize.resize(context, instance, migration)
+        if in_place.begun(instance):
+            self.in_place_resize.resize(context, instance, migration)
+            return
+        with departures.watched(instance):
+            super()._resize_instance(
+                context, instance, image, migration, flavor, clean_shutdown, request_spec)
 
     def _finish_resize(self, context: nova_context.RequestContext, instance: objects.Instance,
                        migration: objects.Migration, *args: Any, **kwargs: Any) -> Any:
         """Switch the pCPUs in the same save that switches the flavor."""
-        holdings.switch_side(instance, holdings.NEW)
+        departures.arrive(instance)
         try:
             return super()._finish_resize(
                 context, instance, migration, *args, **kwargs)
@@ -213,10 +215,17 @@ class RTComputeManager(manager.ComputeManager):
 
     def _revert_allocation(self, context: nova_context.RequestContext, instance: objects.Instance,
                            migration: objects.Migration) -> Any:
-        """See base class; a change in place that failed is undone."""
-        if not in_place.begun(instance):
+        """See base class; a change in place that failed is undone.
+
+        A server that has left keeps what is allocated where it is, as if its start had failed.
+        """
+        if in_place.begun(instance):
+            self.in_place_resize.undo(context, instance, migration)
+        elif departures.has_left(instance, migration):
+            self._delete_allocation_after_move(context, instance, migration)
+        else:
             return super()._revert_allocation(context, instance, migration)
-        self.in_place_resize.undo(context, instance, migration)
+        return None
 
     # Live migrations
 

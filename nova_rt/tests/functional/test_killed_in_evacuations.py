@@ -3,11 +3,13 @@
 
 import contextlib
 import itertools
+from unittest import mock
 
 import fixtures
 from nova import context
 
 from nova_rt.compute import manager
+from nova_rt.instance import holdings
 from nova_rt.testing import full
 from nova_rt.tests.functional import killed
 from nova_rt.tests.functional import test_evacuation
@@ -96,6 +98,18 @@ class TestKilledInAnEvacuation(killed.AtAnyWrite, test_evacuation.EvacuationTest
     @full.only
     def test_it_is_evacuated_again(self):
         self.assert_unharmed(self.again)
+
+    @full.only
+    def test_it_had_no_claim_where_it_was(self):
+        take_down = self.take_down
+
+        def without_claim(host):
+            instance = self.instance_of(self.server)
+            holdings.set_pcpus(instance, None)
+            instance.save()
+            return take_down(host)
+        with mock.patch.object(self, 'take_down', without_claim):
+            self.assert_unharmed(self.again)
 
     @full.only
     def test_its_host_comes_back(self):

@@ -3,6 +3,7 @@
 
 import itertools
 
+from nova_rt.instance import holdings
 from nova_rt.testing import full
 from nova_rt.tests.functional import killed
 from nova_rt.tests.functional import test_moves
@@ -51,3 +52,37 @@ class TestDeleted(killed.AtAnyWrite, test_moves.MovesTestCase):
     @full.only
     def test_it_is_confirmed(self):
         self.assert_leaves_nothing('host1', 'confirm_resize', moved=True, confirmResize=None)
+
+
+class TestReset(killed.AtAnyWrite, test_moves.MovesTestCase):
+    """Once an operator has reset its state, it runs with a claim, or tells that it has none."""
+
+    def setUp(self):
+        super().setUp()
+        self.small, self.large = self.make_flavor(50, 2), self.make_flavor(60, 2)
+
+    def assert_agreed(self):
+        """Nothing differs, except that it may have no claim; then it does not run."""
+        lacks = holdings.holding_of(self.instance_of(self.server)) is None
+        self.eventually(lambda: self.assertEqual(
+            [('claim-missing', self.server['id'])] if lacks else [], [
+                (drift.kind, drift.subject)
+                for host in self.computes for drift in self.auditor_of(host).look()]))
+        self.assertFalse(lacks and any(
+            compute.manager.driver.running() for compute in self.computes.values()))
+
+    def test_it_arrives(self):
+        for number in itertools.count(step=killed.STEP):
+            self.server = self.boot_on('host1', self.small)
+            if not self.killed_at(number, 'host2', self.manager_of('host2'), 'finish_resize',
+                                  resize={'flavorRef': self.large}):
+                break
+            self.unlock()
+            self._run_periodics()
+            self.assert_agreed()
+            self.api.post_server_action(self.server['id'], {'reboot': {'type': 'HARD'}})
+            self._wait_for_server_parameter(self.server, {'OS-EXT-STS:task_state': None})
+            self.assert_agreed()
+            self._delete_server(self.api.get_server(self.server['id']))
+            self.assert_settled()
+        self.assertGreater(number, 3)
