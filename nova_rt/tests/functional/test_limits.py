@@ -28,7 +28,7 @@ from nova_rt.limits import usage
 from nova_rt.testing import cloud
 from nova_rt.testing import full
 from nova_rt.testing import keystone_limits
-from nova_rt.tests.functional import test_preemption
+from nova_rt.tests.functional import preemption_case
 
 CLIENTS = 16
 
@@ -225,7 +225,7 @@ class TestOperations(LimitTestCase):
         assert str(share) == 'The project may have 100% of a CPU reserved, and has 60%.'
 
 
-class TestShrunkServers(test_preemption.PreemptionCase):
+class TestShrunkServers(preemption_case.PreemptionCase):
     """A project cannot have more by having its own servers shrunk."""
 
     def setUp(self):
