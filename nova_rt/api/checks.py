@@ -127,7 +127,7 @@ def _check_resize(caller: Caller, server_id: str,
     spec, instance = found
     flavor = _flavor(context, flavor_id)
     hints = _stored_hints(spec)
-    if preempted.MARK in instance.system_metadata:
+    if instance is not None and preempted.MARK in instance.system_metadata:
         # Its stored hint is what it has for now, not what its user has asked for.
         raise reservation.InvalidReservationError(
             'This server has less than its reservation for a while, as a more critical one needs '
@@ -156,7 +156,7 @@ def _unshelved(context: nova_context.RequestContext,
         return None
     spec, instance = found
     has = request_specs.reservation_of(spec)
-    if has is None or instance.vm_state != vm_states.SHELVED_OFFLOADED:
+    if has is None or instance is None or instance.vm_state != vm_states.SHELVED_OFFLOADED:
         return None
     return admission.Demand(spec.project_id, has.share)
 
@@ -195,10 +195,10 @@ def check_extra_specs(caller: Caller, body: object,
 
 
 def _server_of(context: nova_context.RequestContext, server_id: str,
-               rule: str) -> tuple[objects.RequestSpec, objects.Instance] | None:
-    """Return a server and its request for what it is.
+               rule: str) -> tuple[objects.RequestSpec, objects.Instance | None] | None:
+    """Return the request of a server, for what that is, and the server.
 
-    :returns: None if Nova's rule keeps the caller from this, or no cell has the server yet
+    :returns: None if Nova's rule keeps the caller from this; no server if no cell has it yet
     """
     server = objects.InstanceMapping.get_by_instance_uuid(context, server_id)
     target = {'user_id': server.user_id, 'project_id': server.project_id}
@@ -206,11 +206,10 @@ def _server_of(context: nova_context.RequestContext, server_id: str,
         return None
     if not context.can(rule, target, fatal=False):
         return None
-    instance = holdings.find(context, server_id)
-    if instance is None:
-        return None
     spec = objects.RequestSpec.get_by_instance_uuid(context, server_id)
-    request_specs.take_own_flavor(spec, instance)
+    instance = holdings.find(context, server_id)
+    if instance is not None:
+        request_specs.take_own_flavor(spec, instance)
     return spec, instance
 
 
