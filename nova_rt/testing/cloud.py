@@ -137,6 +137,18 @@ class StockCloudTestCase(integrated_helpers.ProviderUsageBaseTestCase, cases.Nov
         wait = super()._wait_for_instance_action_event
         return self.eventually(lambda: wait(*args, **kwargs), PATIENCE // 10)
 
+    def take_down(self, host: str) -> Any:
+        """Stop a compute service, as if its host had failed, and return it."""
+        compute = self.computes.pop(host)
+        compute.stop()
+        self.force_down(host, True)
+        return compute
+
+    def force_down(self, host: str, down: bool) -> None:
+        """Tell Nova that a compute service is down, or no longer."""
+        (service,) = self.admin_api.get_services(host=host, binary='nova-compute')
+        self.admin_api.put_service_force_down(service['id'], down)
+
     def eventually(self, check: Callable[[], _T], tries: int = PATIENCE) -> _T:
         """Repeat a check until it holds; the last failure is the test's.
 

@@ -85,8 +85,7 @@ class ContainerHost(host.Host):
             if before != resident.own:
                 groups.own(group)
                 lent.admit(group, resident.own, self._lower_tops)
-                if before.period_us == resident.own.period_us:
-                    lent.left(group, before, resident.own)
+                lent.left(group, before, resident.own)
                 LOG.info('Applied %d µs every %d µs on pCPUs %s to /%s',
                          holding.reservation.runtime_us,
                          holding.reservation.period_us,

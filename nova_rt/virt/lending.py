@@ -231,11 +231,7 @@ class Lending:
             self._groups.apply(group, wanted)
 
     def left(self, group: str, before: budget.Budget, own: budget.Budget) -> None:
-        """Lend nobody what a container had until now, for as long as it may have used it.
-
-        :param before: what it had, of the same period
-        :param own: what it has
-        """
+        """Lend nobody what a container had until now, for as long as it may have used it."""
         self._loans.left(group, before, own)
 
     def forget(self, group: str) -> None:

@@ -93,9 +93,13 @@ class Returning:
     def left(self, group: str, before: budget.Budget, own: budget.Budget) -> None:
         """Have what a container had until now count as a loan that it gives back.
 
-        :param before: what it had, of the same period
+        Not where its period changes, as a loan has that of the reservation.
+
+        :param before: what it had
         :param own: what it has
         """
+        if before.period_us != own.period_us:
+            return
         before = budget.together(before, own)
         loan = self._book.of(group)
         if loan is not None and loan.cooling_s and loan.whole.period_us == before.period_us:

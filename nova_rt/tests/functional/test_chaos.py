@@ -193,9 +193,7 @@ class Chaos(cloud.CloudTestCase):
         compute = self.computes[host]
         self.messages.kill(compute.manager)
         compute.stop()
-        (service,) = self.admin_api.get_services(
-            host=host, binary='nova-compute')
-        self.admin_api.put_service_force_down(service['id'], True)
+        self.force_down(host, True)
         with mock.patch.object(self.admin_api, 'microversion', '2.94'):
             for server in self.servers():
                 if server.host == host:
@@ -204,7 +202,7 @@ class Chaos(cloud.CloudTestCase):
                         check_response_status=ANSWERS)
             self.rest()
         self.restart(host)
-        self.admin_api.put_service_force_down(service['id'], False)
+        self.force_down(host, False)
 
     # Faults, and the end of each operation
 

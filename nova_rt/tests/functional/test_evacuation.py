@@ -18,17 +18,6 @@ class EvacuationTestCase(moves.MovesTestCase):
         self.other = self.boot_on('host2', self.make_flavor(20, 1))
         self.server = self.boot_on('host1', self.make_flavor(50, 2))
 
-    def take_down(self, host):
-        compute = self.computes.pop(host)
-        compute.stop()
-        self.force_down(host, True)
-        return compute
-
-    def force_down(self, host, down):
-        self.admin_api.put_service_force_down(
-            self.admin_api.get_services(
-                host=host, binary='nova-compute')[0]['id'], down)
-
     def evacuate(self, **expected):
         # From 2.95 on, an evacuated server stays stopped.
         with mock.patch.object(self.admin_api, 'microversion', '2.94'):
@@ -128,10 +117,7 @@ class TestManyEvacuations(moves.MovesTestCase):
         return found
 
     def test_many_at_once_onto_three_hosts_strand_none_that_fits(self):
-        compute = self.computes.pop('failing')
-        compute.stop()
-        self.admin_api.put_service_force_down(self.admin_api.get_services(
-            host='failing', binary='nova-compute')[0]['id'], True)
+        self.take_down('failing')
         with mock.patch.object(self.admin_api, 'microversion', '2.94'):
             for server in self.servers:
                 self.admin_api.post_server_action(

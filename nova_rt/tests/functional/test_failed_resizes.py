@@ -78,10 +78,7 @@ class _AfterAFailedResize:
         self.assert_has_moved()
 
     def test_it_is_evacuated_with_what_it_has(self):
-        compute = self.computes.pop('host0')
-        compute.stop()
-        self.admin_api.put_service_force_down(self.admin_api.get_services(
-            host='host0', binary='nova-compute')[0]['id'], True)
+        compute = self.take_down('host0')
         # From 2.95 on, an evacuated server stays stopped.
         with mock.patch.object(self.admin_api, 'microversion', '2.94'):
             self._evacuate_server(self.server, expected_state='ACTIVE', expected_host='host1')

@@ -267,10 +267,7 @@ class TestOperations(cloud.CloudTestCase, operations.Operation):
 
     @operations.proves('evacuate', 'made anew', 'chosen anew', 'applied anew')
     def test_evacuate(self):
-        compute = self.computes.pop('host1')
-        compute.stop()
-        self.admin_api.put_service_force_down(self.admin_api.get_services(
-            host='host1', binary='nova-compute')[0]['id'], True)
+        self.take_down('host1')
         # From 2.95 on, an evacuated server stays stopped.
         with mock.patch.object(self.admin_api, 'microversion', '2.94'):
             self._evacuate_server(self.server, expected_host='host2',

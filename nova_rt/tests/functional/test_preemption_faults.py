@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An elastic server makes room, and somebody dies, refuses or comes between."""
 
-import contextlib
 from unittest import mock
 
 from nova import exception
@@ -45,18 +44,6 @@ class TestFaults(preemption_case.PreemptionCase):
         assert self.percent_of(self.soft) == 60
         assert self.hints_of(self.soft) == {}
         self.assert_settled(self.soft)
-
-    def dies(self, target, name, after=False):
-        """Kill the conductor before or after it calls this, in a sweep."""
-        real = getattr(target, name)
-
-        def killed_here(*args, **kwargs):
-            if after:
-                real(*args, **kwargs)
-            raise killed.Killed
-
-        with mock.patch.object(target, name, killed_here), contextlib.suppress(killed.Killed):
-            self.sweep()
 
     @full.only
     def test_killed_before_anybody_is_shrunk(self):

@@ -57,7 +57,7 @@ class Life:
         """Stop the compute services, and do not wait until Nova counts them as down."""
         for compute in self.computes.values():
             compute.stop()
-            self.force_down(compute, True)
+            self.force_down(compute.host, True)
 
     def start_nova(self):
         """Start Nova's own services in place of those that ran."""
@@ -74,13 +74,9 @@ class Life:
             driver.instances = compute.manager.driver.instances
             compute.manager.driver = driver
             self.computes[host] = self.restart_compute_service(compute)
-            self.force_down(compute, False)
+            self.force_down(host, False)
         self.scheduler_service.stop()
         self.scheduler_service = self.start_service('scheduler')
-
-    def force_down(self, compute, down):
-        (found,) = self.admin_api.get_services(host=compute.host, binary='nova-compute')
-        self.admin_api.put_service_force_down(found['id'], down)
 
     def live_on(self):
         """Do with the servers what Nova can do without nova-rt."""

@@ -237,8 +237,7 @@ class TestFilters(WhyCase):
             {'name': 'together', 'policy': 'affinity'})['id']
         self.boot(self.flavor(), az='nova:host2', hints={'group': together})
         elsewhere = self.boot(self.flavor(), az='nova:host2')['id']
-        number = self.admin_api.get_services(host='host2', binary='nova-compute')[0]['id']
-        self.admin_api.put_service_force_down(number, True)
+        self.force_down('host2', True)
         self.refused('filter', 'the servers of its group are elsewhere',
                      hints={'group': together})
         self.refused('filter', 'to be with are elsewhere', hints={'same_host': elsewhere})

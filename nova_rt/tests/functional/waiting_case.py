@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of the queue of the waiting have in common."""
 
+import contextlib
 import dataclasses
 from unittest import mock
 
@@ -13,6 +14,7 @@ from nova_rt.conductor import manager
 from nova_rt.conductor import tasks
 from nova_rt.instance import waiting
 from nova_rt.testing import cloud
+from nova_rt.tests.functional import killed
 
 CONF = cfg.CONF
 
@@ -48,6 +50,18 @@ class WaitingCase(cloud.CloudTestCase):
 
     def sweep(self):
         self.manager.place_those_who_wait(self.admin)
+
+    def dies(self, target, name, after=False):
+        """Kill the conductor before or after it calls this, in a sweep."""
+        real = getattr(target, name)
+
+        def killed_here(*args, **kwargs):
+            if after:
+                real(*args, **kwargs)
+            raise killed.Killed
+
+        with mock.patch.object(target, name, killed_here), contextlib.suppress(killed.Killed):
+            self.sweep()
 
     def placed(self, server):
         """Sweep until it is placed: a host tells of room that it has a little later."""
