@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that have left for another host, which is still to start them.
+"""Servers that leave for another host, which is then to start them.
 
 Nova saves first that a server is there, and then asks for it. Should nobody ever do it, the server
-stays there, and its claim ends: it must not hold there the pCPUs that it had on its source.
+stays there, and its claim ends: it must not hold there the pCPUs that it had on its source. One
+that could not leave stays on its source, and forgets the sides of its move.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 import contextlib
 
+from nova import context as nova_context
 from nova import objects
+from oslo_utils import excutils
 
 from nova_rt.compute import due_shares
+from nova_rt.compute import unmoved
 from nova_rt.instance import holdings
 
 
 @contextlib.contextmanager
-def watched(instance: objects.Instance) -> Iterator[None]:
+def watched(context: nova_context.RequestContext, instance: objects.Instance) -> Iterator[None]:
     """Have a server hold nothing but the sides of its move from the save on that moves it."""
     source, save = instance.host, instance.save
 
@@ -33,8 +37,23 @@ def watched(instance: objects.Instance) -> Iterator[None]:
     instance.save = leave  # type: ignore[method-assign]
     try:
         yield
+    except Exception:
+        with excutils.save_and_reraise_exception():
+            stay(context, instance.uuid, source)
     finally:
         del instance.save
+
+
+def stay(context: nova_context.RequestContext, server: str, source: str) -> None:
+    """Forget both sides of the move of a server that could not leave, and save it.
+
+    :param server: its uuid
+    :param source: the host that it was to leave
+    """
+    with unmoved.fetched(context, server) as instance:
+        if instance.host == source:
+            holdings.end_move(instance)
+            instance.save()
 
 
 def arrive(instance: objects.Instance) -> None:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves of servers that have left, or are about to, whose source was interrupted at their end.
+"""Moves of servers that have left, or are about to, whose source was interrupted.
 
 Nova records that a move is confirmed, or completed, before it does the rest, and repeats none
 of it: a server would stay resized, and what Placement has allocated for the source would stay
-allocated. So it would for moves of servers that were evacuated before they had left.
+allocated. So it would for moves of servers that were evacuated before they had left, or that stay
+as Nova has unlocked them.
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from nova.compute import power_state
 from nova.compute import vm_states
 from nova.objects import fields
 
+from nova_rt.compute import departures
 from nova_rt.instance import holdings
 from nova_rt.instance import in_place
 from nova_rt.instance import moves
@@ -27,6 +29,7 @@ CONFIRMATION = _CONFIRMING, _CONFIRMED = 'confirming', 'confirmed'
 _RUNNING, _COMPLETED = 'running', 'completed'
 _UNDER_WAY = ('accepted', 'queued', 'preparing', _RUNNING, 'pre-migrating', 'migrating',
               'post-migrating', 'finished')
+_NOT_LEFT = ('pre-migrating', 'migrating', 'post-migrating')
 _FAILED = 'error'
 
 
@@ -85,6 +88,20 @@ def left_behind(context: nova_context.RequestContext, host: str,
             yield instance, migration
 
 
+def never_left(context: nova_context.RequestContext, host: str,
+               ) -> Iterator[tuple[objects.Instance, objects.Migration]]:
+    """Yield servers that are still on a host, and what was to move them from it and does no more.
+
+    As long as it has both sides, nothing has changed such a server since.
+    """
+    migrations = [*objects.MigrationList.get_by_filters(
+        context, {'source_compute': host, 'status': list(_NOT_LEFT)})]
+    for instance, migration in _resting(context, migrations):
+        if (instance.host == host and holdings.has_sides(instance)
+                and not in_place.begun(instance) and _is_moved_by(instance, migration)):
+            yield instance, migration
+
+
 def _resting(context: nova_context.RequestContext, migrations: list[objects.Migration],
              ) -> Iterator[tuple[objects.Instance, objects.Migration]]:
     """Yield the migrations of servers that exist and are not busy, each with its server."""
@@ -103,6 +120,15 @@ def give_up(manager: nova_manager.ComputeManager, context: nova_context.RequestC
             instance: objects.Instance, migration: objects.Migration) -> None:
     """Give back what a move has allocated of its source, and record that it failed."""
     manager._delete_allocation_after_move(context, instance, migration)
+    migration.status = _FAILED
+    migration.save()
+
+
+def stay(manager: nova_manager.ComputeManager, context: nova_context.RequestContext,
+         instance: objects.Instance, migration: objects.Migration) -> None:
+    """Have a server hold where it is what it held before, and record that the move failed."""
+    manager._revert_allocation(context, instance, migration)
+    departures.stay(context, instance.uuid, migration.source_compute)
     migration.status = _FAILED
     migration.save()
 

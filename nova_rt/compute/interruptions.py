@@ -64,6 +64,9 @@ def end(manager: nova_manager.ComputeManager, resizes: in_place_resize.InPlaceRe
     for instance, migration in interrupted_moves.left_behind(context, manager.host):
         with in_place_resize.logged(instance):
             interrupted_moves.give_up(manager, context, instance, migration)
+    for instance, migration in interrupted_moves.never_left(context, manager.host):
+        with in_place_resize.logged(instance):
+            interrupted_moves.stay(manager, context, instance, migration)
     arriving = list(interrupted_arrivals.evacuations(context, manager.host))
     for instance, migration in arriving:
         with in_place_resize.logged(instance):

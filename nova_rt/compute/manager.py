@@ -167,7 +167,7 @@ class RTComputeManager(manager.ComputeManager):
         if in_place.begun(instance):
             self.in_place_resize.resize(context, instance, migration)
             return
-        with departures.watched(instance):
+        with departures.watched(context, instance):
             super()._resize_instance(
                 context, instance, image, migration, flavor, clean_shutdown, request_spec)
 

@@ -70,6 +70,9 @@ class FailedResizeCase(test_limits.LimitTestCase):
 
 class _AfterAFailedResize:
 
+    def test_nothing_of_the_resize_is_left(self):
+        self.assert_settled(self.server)
+
     def test_it_is_unshelved_with_what_it_has(self):
         self.shelve()
         self.assertEqual('0%', self.used())

@@ -86,3 +86,30 @@ class TestReset(killed.AtAnyWrite, test_moves.MovesTestCase):
             self._delete_server(self.api.get_server(self.server['id']))
             self.assert_settled()
         self.assertGreater(number, 3)
+
+    def assert_stays(self, **action):
+        """The source dies before the server has left: it is as if nobody had asked."""
+        for number in itertools.count(step=killed.STEP):
+            self.server = self.boot_on('host1', self.small)
+            if not self.killed_at(number, 'host1', self.manager_of('host1'), 'resize_instance',
+                                  **action):
+                break
+            if self.instance_of(self.server).host == 'host1':
+                if self.instance_of(self.server).task_state is not None:
+                    self.unlock()
+                    self.start('host1')
+                # Until then its destination holds it.
+                self._run_periodics()
+                self.assert_settled(self.server)
+                self.assert_audited()
+            self._delete_server(self.api.get_server(self.server['id']))
+            self._run_periodics()
+            self.assert_settled()
+        self.assertGreater(number, 3)
+
+    def test_it_is_resized_and_stays(self):
+        self.assert_stays(resize={'flavorRef': self.large})
+
+    @full.only
+    def test_it_is_migrated_and_stays(self):
+        self.assert_stays(migrate=None)
