@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from nova import exception
 from nova import objects
 import nova.conf
@@ -13,6 +15,7 @@ from nova_rt import reservation
 from nova_rt.instance import compute_call
 from nova_rt.instance import flavors
 from nova_rt.instance import hint_update
+from nova_rt.instance import holdings
 from nova_rt.limits import admission
 from nova_rt.limits import errors as limit_errors
 from nova_rt.rest import errors
@@ -77,6 +80,16 @@ def _told(call: Call, host: str | None, exc: compute_call.RefusedError) -> str:
 
 
 def _most(call: Call, uuid: str) -> int:
-    """Return the bandwidth of each vCPU by the flavor alone; 0 if it reserves nothing."""
-    return flavors.own_bandwidth(
-        objects.RequestSpec.get_by_instance_uuid(call.admin, uuid).flavor)
+    """Return the bandwidth of each vCPU by the flavor alone; 0 if it reserves nothing.
+
+    Not by the server's request: Nova writes there what a migrated server has, hints included, and
+    leaves the flavor of a resize that failed.
+
+    :raises NotFound: if Nova does not know the server
+    """
+    server = holdings.find(call.admin, uuid)
+    own = (objects.RequestSpec.get_by_instance_uuid(call.admin, uuid).flavor
+           if server is None else server.flavor)
+    with contextlib.suppress(exception.FlavorNotFound):
+        own = objects.Flavor.get_by_flavor_id(call.admin, own.flavorid)
+    return flavors.own_bandwidth(own)

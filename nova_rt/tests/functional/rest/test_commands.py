@@ -258,3 +258,14 @@ class TestOpenPolicy(CommandsCase):
                             self.batch['id'], '--runtime-us', '2000', token='user')
         self.assert_refused(f'There is no server {self.web["id"]}', 'server', 'set',
                             self.web['id'], '--runtime-us', '2000', token='user')
+
+    def test_what_the_flavor_allows_stays_the_same_when_the_server_is_migrated(self):
+        self.told('server', 'set', self.batch['id'], '--runtime-us', '20000', token='user')
+        self._migrate_server(self.batch)
+        self._confirm_resize(self.batch)
+        self.assert_refused('reserves 50% for each vCPU, and your roles do not allow more',
+                            'server', 'set', self.batch['id'], '--runtime-us', '50001',
+                            token='user')
+        server = self.told('server', 'set', self.batch['id'], '--runtime-us', '50000',
+                           token='user')
+        self.assertEqual(50_000, server['runtime_us'])

@@ -3,6 +3,7 @@
 
 from unittest import mock
 
+from nova import exception
 from nova import objects
 import nova.conf
 import pytest
@@ -41,10 +42,12 @@ def change(monkeypatch):
 def flavor(monkeypatch):
     """Give the server's flavor other extra specs."""
     def flavor(specs):
+        monkeypatch.setattr(reservations.holdings, 'find', lambda context, uuid: mock.Mock(
+            **{'flavor.flavorid': 'rt'}))
         monkeypatch.setattr(
-            reservations.objects.RequestSpec, 'get_by_instance_uuid',
-            lambda context, uuid: mock.Mock(**{
-                'flavor.extra_specs': specs, 'flavor.vcpus': HAS.vcpus}))
+            reservations.objects.Flavor, 'get_by_flavor_id',
+            lambda context, flavorid: {'rt': mock.Mock(extra_specs=specs, vcpus=HAS.vcpus)}[
+                flavorid])
     flavor(FLAVOR)
     return flavor
 
@@ -79,6 +82,17 @@ def test_a_flavor_without_a_reservation_lets_a_user_change_nothing(change, flavo
     with pytest.raises(errors.ForbiddenError, match='reserves 0% for each vCPU'):
         ask(USER, runtime_us=2)
     change.assert_not_called()
+
+
+def test_a_flavor_that_is_no_more_allows_what_the_server_has(change, monkeypatch):
+    own = mock.Mock(extra_specs=FLAVOR, vcpus=HAS.vcpus)
+    monkeypatch.setattr(reservations.holdings, 'find', lambda context, uuid: mock.Mock(flavor=own))
+    monkeypatch.setattr(reservations.objects.Flavor, 'get_by_flavor_id', mock.Mock(
+        side_effect=exception.FlavorNotFound(flavor_id='rt')))
+    with pytest.raises(errors.ForbiddenError, match='reserves 50% for each vCPU'):
+        ask(USER, runtime_us=50_001)
+    ask(USER, runtime_us=50_000)
+    change.assert_called_once()
 
 
 def test_whose_server_it_is_decides_who_may(change):
