@@ -60,6 +60,7 @@ class ReservationChange:
             with unmoved.fetched(context, server) as instance:
                 wanted = reservation.Reservation(
                     runtime_us, period_us, instance.flavor.vcpus)
+                self._check_here(instance)
                 _check_note(instance, note)
                 self._begin(instance, wanted, note)
             failure: Exception | None = None
@@ -112,6 +113,16 @@ class ReservationChange:
         due_shares.mark(instance)
         _record(instance)
         instance.save(expected_task_state=[in_place.CHANGING, None])
+
+    def _check_here(self, instance: objects.Instance) -> None:
+        """Refuse what was asked of this host before the server left it.
+
+        :raises ResizeError: then
+        """
+        if instance.host != self._manager.host:
+            raise exception.ResizeError(
+                reason=f'it is no longer on {self._manager.host}, so that another host has to be '
+                       'asked: try again')
 
     def _begin(self, instance: objects.Instance, wanted: reservation.Reservation,
                note: str | None) -> None:

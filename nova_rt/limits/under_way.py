@@ -32,7 +32,6 @@ LOG = logging.getLogger(__name__)
 _BUILDING = {'vm_state': vm_states.BUILDING}
 _CHANGING = {'task_state': [task_states.UNSHELVING, task_states.RESIZE_PREP]}
 
-_InCell = Callable[[nova_context.RequestContext, str], Sequence[objects.Instance]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -122,7 +121,8 @@ def _note_in_cell(context: nova_context.RequestContext, server: str, share: str)
         context.session.add(entry(instance_uuid=server, key=holdings.GROWTH, value=share))
 
 
-def _in_cells(context: nova_context.RequestContext, project: str, in_cell: _InCell,
+def _in_cells(context: nova_context.RequestContext, project: str, in_cell: Callable[
+                  [nova_context.RequestContext, str], Sequence[objects.Instance]],
               ) -> list[objects.Instance]:
     by_cell = nova_context.scatter_gather_skip_cell0(context, in_cell, project)
     found: list[objects.Instance] = []

@@ -241,6 +241,24 @@ class TestClaims(HintTestCase):
         self.assert_has(60, rt_runtime_us=60_000)
 
 
+class TestLeft(HintTestCase):
+
+    HOSTS = 2
+
+    def test_its_former_host_changes_nothing(self):
+        """What it is asked may have waited for it while the server left."""
+        self._migrate_server(self.server)
+        self._confirm_resize(self.server)
+        with pytest.raises(oslo_messaging.ExpectedException) as refused:
+            self.computes['host1'].manager.change_reservation(
+                self.cell_context(), self.instance_of(self.server), 20_000, 100_000)
+        self.assertIn('no longer on host1', str(refused.value.exc_info[1]))
+        self.assertIsNone(self.instance_of(self.server).task_state)
+        self.assert_ledgers([0] * 4, [30, 30, 0, 0])
+        self.assert_settled(self.server)
+        self.assert_audited()
+
+
 class TestInterruptions(HintTestCase):
 
     def test_killed_before_the_hint_is_stored_it_is_locked_and_then_finished(
