@@ -16,11 +16,17 @@ import os
 import random
 from unittest import mock
 
+import fixtures
+from nova import exception
 from nova.tests.functional.api import client
 
 from nova_rt import drifts
+from nova_rt import reservation
+from nova_rt.instance import compute_call
 from nova_rt.instance import flavors
+from nova_rt.instance import hint_update
 from nova_rt.instance import holdings
+from nova_rt.instance import vcpu_move_request
 from nova_rt.testing import cloud
 from nova_rt.testing import fake_driver
 from nova_rt.testing import fake_machine_driver
@@ -44,8 +50,9 @@ IMAGES = ('155d900f-4e14-4e4c-a73d-069cbf4541e6',
 # What can be done to a server, by its state.
 POSSIBLE = {
     'active': ('os-stop', 'soft', 'hard', 'resize', 'migrate', 'shelve',
-               'rebuild', 'pause', 'suspend', 'delete'),
-    'stopped': ('os-start', 'resize', 'migrate', 'shelve', 'rebuild',
+               'rebuild', 'pause', 'suspend', 'change', 'change', 'move vCPU', 'move vCPU',
+               'delete'),
+    'stopped': ('os-start', 'resize', 'migrate', 'shelve', 'rebuild', 'change', 'move vCPU',
                 'delete'),
     'resized': ('confirmResize', 'revertResize', 'revertResize', 'delete'),
     'shelved_offloaded': ('unshelve', 'unshelve', 'delete'),
@@ -92,12 +99,17 @@ class Chaos(cloud.CloudTestCase):
         for host in HOSTS:
             self.make_kernel(host)
             self.start(host)
+        driver = type(self.computes[HOSTS[0]].manager.driver)
+        leave = driver.migrate_disk_and_power_off
+        self.useFixture(fixtures.MockPatchObject(
+            driver, 'migrate_disk_and_power_off',
+            lambda *args, **kwargs: self.let_go(leave, *args, **kwargs)))
         self.flavors = [self.make_flavor(percent, vcpus)
                         for percent, vcpus in SHAPES]
         self.flavors.append(self._create_flavor(vcpu=1, memory_mb=64, disk=1))
         self.addCleanup(self.kill_all)
         self.messages.loses = self.loses
-        self.lose_next = False
+        self.lose_next = self.keep_next = False
 
     def make_kernel(self, host):
         """Make the kernel of a host, which outlives its service."""
@@ -113,6 +125,15 @@ class Chaos(cloud.CloudTestCase):
             self.lose_next = False
             self.done[f'lost {method}'] += 1
         return lost
+
+    def let_go(self, leave, driver, *args, **kwargs):
+        """Have a server leave its host, unless its disk would not."""
+        if self.keep_next:
+            self.keep_next = False
+            self.done['kept'] += 1
+            raise exception.InstanceFaultRollback(
+                exception.ResizeError(reason='The disk is in use.'))
+        return leave(driver, *args, **kwargs)
 
     # One operation
 
@@ -153,6 +174,10 @@ class Chaos(cloud.CloudTestCase):
         try:
             if name == 'delete':
                 self.delete(server)
+            elif name == 'change':
+                self.change(server)
+            elif name == 'move vCPU':
+                self.move_vcpu(server)
             else:
                 self.order(server, name)
         except client.OpenStackApiException as answer:
@@ -165,6 +190,29 @@ class Chaos(cloud.CloudTestCase):
         # It may be gone since it was listed.
         with contextlib.suppress(client.OpenStackApiNotFoundException):
             self.api.delete_server(server)
+
+    def change(self, server):
+        with self.refusals_counted():
+            hint_update.change(
+                self.cell_context(), server, reservation.Times(self.random.choice(
+                    (10_000, 25_000, 60_000, 90_000))), cloud.CAP)
+
+    def move_vcpu(self, server):
+        there = self.instance_of({'id': server})
+        holding = holdings.holding_of(there)
+        if holding is not None:
+            with self.refusals_counted():
+                vcpu_move_request.move(
+                    self.cell_context(), server, there.host or HOSTS[0],
+                    self.random.choice(holding.pcpus), self.random.randrange(cloud.PCPUS))
+
+    @contextlib.contextmanager
+    def refusals_counted(self):
+        try:
+            yield
+        except (compute_call.RefusedError, reservation.InvalidReservationError,
+                exception.NotFound) as refused:
+            self.done[f'refused: {type(refused).__name__}'] += 1
 
     def order(self, server, name):
         body = {
@@ -207,7 +255,8 @@ class Chaos(cloud.CloudTestCase):
     # Faults, and the end of each operation
 
     def break_something(self):
-        fault = self.random.choice(('refuse', 'refuse all', 'lose', 'kill'))
+        fault = self.random.choice(
+            ('refuse', 'refuse all', 'lose', 'kill', 'keep', *messages.Away))
         self.done[f'fault: {fault}'] += 1
         host = self.random.choice(HOSTS)
         kernel = self.kernel_of(self.computes[host])
@@ -218,15 +267,21 @@ class Chaos(cloud.CloudTestCase):
             kernel.refuse_containers = number
         elif fault == 'lose':
             self.lose_next = True
-        elif fault == 'kill':
-            # Whichever is told to do something.
+        elif fault == 'keep':
+            self.keep_next = True
+        else:
+            # Of whichever is told to do something.
             steps = int(STEPS ** self.random.random())
             for compute in self.computes.values():
-                self.messages.kill(compute.manager, steps)
+                if fault == 'kill':
+                    self.messages.kill(compute.manager, steps)
+                else:
+                    self.messages.fail(compute.manager, fault, steps)
 
     def mend(self):
-        self.lose_next = False
+        self.lose_next = self.keep_next = False
         for host, compute in self.computes.items():
+            self.messages.mend(compute.manager)
             self.kernel_of(compute).refuse_next = None
             self.kernel_of(compute).refuse_containers = None
             if not self.messages.spare(compute.manager):
@@ -265,12 +320,17 @@ class Chaos(cloud.CloudTestCase):
         evacuation had begun where its service died, while the server is where
         it was, is ended, as Nova never looks for it. A server whose service died
         in the middle of a reboot is rebooted: libvirt would tell Nova that it does
-        not run, but the fake driver notes that by itself.
+        not run, but the fake driver notes that by itself. The hint of one whose reservation was
+        changed is stored.
         """
         self.rest()
         for host in HOSTS:
             self.restart(host)
         self.rest()
+        for server in self.servers():
+            if holdings.HINT_DUE in self.instance_of({'id': server.uuid}).system_metadata:
+                hint_update.change(
+                    self.cell_context(), server.uuid, reservation.Times(), cloud.CAP)
         for server in self.servers():
             if server.task_state or server.vm_state == 'building':
                 self.done['reset'] += 1
