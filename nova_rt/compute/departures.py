@@ -44,7 +44,7 @@ def watched(context: nova_context.RequestContext, instance: objects.Instance) ->
         del instance.save
 
 
-def stay(context: nova_context.RequestContext, server: str, source: str) -> None:
+def stay(context: nova_context.RequestContext, server: str, source: str | None) -> None:
     """Forget both sides of the move of a server that could not leave, and save it.
 
     :param server: its uuid
