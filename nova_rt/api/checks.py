@@ -54,6 +54,9 @@ _OURS = {*spelling.EXTRA_SPECS, shares.EXTRA_SPEC}
 _BESIDE = {*contradictions.EXTRA_SPECS,
            *(kinds.TRAIT_PREFIX + kind.trait for kind in kinds.Kind)}
 
+# More than Nova makes of one request, and few enough to be counted.
+_MOST_SERVERS = 10 ** 9
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Caller:
@@ -75,7 +78,7 @@ def check_create(caller: Caller, body: object) -> admission.Demand | None:
     context = caller.context
     server = _mapping(body, 'server')
     flavor_ref = server.get('flavorRef')
-    if not isinstance(flavor_ref, (int, str)):
+    if not isinstance(flavor_ref, (int, float, str)):
         return None
     target = {'project_id': context.project_id, 'user_id': context.user_id,
               'availability_zone': server.get('availability_zone')}
@@ -109,7 +112,7 @@ def check_action(caller: Caller, body: object,
     """
     flavor_ref = _mapping(body, 'resize').get('flavorRef')
     image_ref = _mapping(body, 'rebuild').get('imageRef')
-    if isinstance(flavor_ref, (int, str)):
+    if isinstance(flavor_ref, (int, float, str)):
         return _check_resize(caller, server_id, str(flavor_ref))
     if isinstance(image_ref, str):
         _check_rebuild(caller.context, server_id, image_ref)
@@ -304,8 +307,14 @@ def _hints(body: object) -> Mapping[str, object]:
 
 def _count(server: Mapping[str, object]) -> int:
     """Return how many servers are asked for at most; 1 for what Nova will refuse."""
-    count = str(server.get('max_count') or server.get('min_count') or 1)
-    return int(count) if count.isdecimal() and len(count) < 10 else 1
+    count = server.get('max_count') or server.get('min_count') or 1
+    if not isinstance(count, (int, float, str)):
+        return 1
+    try:
+        # As Nova reads it, whose schema takes 5.0, '0000000005' and '5\n', too.
+        return min(max(int(count), 1), _MOST_SERVERS)
+    except (ValueError, OverflowError):
+        return 1
 
 
 def _mapping(body: object, key: str) -> Mapping[str, object]:

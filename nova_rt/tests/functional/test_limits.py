@@ -84,7 +84,9 @@ class TestLimits(LimitTestCase):
 
     def test_all_servers_of_a_request_count(self):
         flavor = self.make_flavor(30, 1)
-        for more in ({'min_count': 4}, {'max_count': 4}, {'min_count': 1, 'max_count': '4'}):
+        for more in ({'min_count': 4}, {'max_count': 4}, {'min_count': 1, 'max_count': '4'},
+                     # Nova's schema and int() take these, too.
+                     {'max_count': 4.0}, {'min_count': '0000000004'}, {'max_count': '4\n'}):
             body = self._build_server(flavor_id=flavor, networks='none')
             assert '120% more' in self.refused(
                 self.api.post_server, {'server': body | more})
