@@ -49,9 +49,9 @@ def change(call: Call) -> Json:
     except limit_errors.UndecidedError as exc:
         raise errors.UnavailableError(str(exc)) from None
     except compute_call.UnansweredError as exc:
-        raise errors.UnavailableError(_told(call, server.host, exc)) from None
+        raise errors.UnavailableError(servers.told(call, server.host, exc)) from None
     except compute_call.RefusedError as exc:
-        raise errors.ConflictError(_told(call, server.host, exc)) from None
+        raise errors.ConflictError(servers.told(call, server.host, exc)) from None
     except exception.NotFound:
         raise servers.unknown(server.uuid) from None
     return servers.show_server(call)
@@ -70,13 +70,6 @@ def _check_allowed(call: Call, uuid: str, project: str,
         raise errors.ForbiddenError(
             f"The server's flavor reserves {bandwidth.percent(most)} for each vCPU, and your "
             'roles do not allow more: lower runtime_us.')
-
-
-def _told(call: Call, host: str | None, exc: compute_call.RefusedError) -> str:
-    """Return the refusal, without the host's name for those who may not see it."""
-    if host is None or call.allows(policies.SERVERS_HOST):
-        return str(exc)
-    return str(exc).replace(host, 'its host')
 
 
 def _most(call: Call, uuid: str) -> int:

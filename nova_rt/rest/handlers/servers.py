@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
 import dataclasses
+import functools
 
 from nova import exception
 
@@ -44,7 +46,7 @@ def show_usage(call: Call) -> Json:
     :raises UnavailableError: if its host does not answer
     """
     server = named(call)
-    with changed_by_nova(server.uuid):
+    with changed_by_nova(server.uuid, functools.partial(told, call, server.host)):
         got = usage_request.ask(call.admin, server.uuid)
     return {'pcpus': [{'pcpu': pcpu, **dataclasses.asdict(got[pcpu])} for pcpu in sorted(got)]}
 
@@ -81,10 +83,19 @@ def unknown(uuid: str) -> errors.NotFoundError:
         f'There is no server {uuid[:64]}: give the id that "openstack server list" shows.')
 
 
+def told(call: Call, host: str | None, exc: compute_call.RefusedError) -> str:
+    """Return a refusal, without the host's name for those who may not see it."""
+    if host is None or call.allows(policies.SERVERS_HOST):
+        return str(exc)
+    return str(exc).replace(host, 'its host')
+
+
 @contextlib.contextmanager
-def changed_by_nova(uuid: str) -> Iterator[None]:
+def changed_by_nova(uuid: str, sentence: Callable[[compute_call.RefusedError], str] = str,
+                    ) -> Iterator[None]:
     """Answer for what is asked of Nova about a server in here, if Nova does not do it.
 
+    :param sentence: returns what the caller is told of a refusal
     :raises ConflictError: if it refuses
     :raises NotFoundError: if there is no such server
     :raises UnavailableError: if it could not be asked, or does not answer
@@ -92,9 +103,9 @@ def changed_by_nova(uuid: str) -> Iterator[None]:
     try:
         yield
     except compute_call.UnansweredError as exc:
-        raise errors.UnavailableError(str(exc)) from None
+        raise errors.UnavailableError(sentence(exc)) from None
     except compute_call.RefusedError as exc:
-        raise errors.ConflictError(str(exc)) from None
+        raise errors.ConflictError(sentence(exc)) from None
     except exception.NotFound:
         raise unknown(uuid) from None
 
