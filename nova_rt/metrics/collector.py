@@ -23,6 +23,7 @@ from nova_rt import errors
 from nova_rt import shares
 from nova_rt import usage
 from nova_rt.metrics import servers
+from nova_rt.metrics import totals
 from nova_rt.monitor import record
 from nova_rt.virt import host
 
@@ -77,11 +78,14 @@ class Reservations(registry.Collector):
         self._host = reservations
         self._servers = running
         self._tells = tells
+        self._totals = totals.Totals()
         self._reacted = reacted
 
     def collect(self) -> Iterator[core.Metric]:
         """Yield all metrics; without libvirt, those of the host alone."""
         running = self._running()
+        if running is not None:
+            self._totals.keep(running)
         yield up(running is not None)
         yield from self._of_host(running)
         yield self._reactions()
@@ -120,10 +124,10 @@ class Reservations(registry.Collector):
             'nova_rt_server_missed_deadlines',
             'Those of the jobs that missed their deadlines.', labels=['server'])
         for server in running:
-            told = self._tells(server)
-            if told:
-                jobs.add_metric([server.uuid], sum(each.jobs for each in told))
-                misses.add_metric([server.uuid], sum(each.misses for each in told))
+            told = self._totals.of(server, self._tells(server))
+            if told is not None:
+                jobs.add_metric([server.uuid], told[0])
+                misses.add_metric([server.uuid], told[1])
         yield from (jobs, misses)
 
     def _running(self) -> Sequence[servers.Server] | None:
