@@ -38,6 +38,7 @@ def change(call: Call) -> Json:
     cap = bandwidth.fraction_to_bandwidth(nova.conf.CONF.rt.cap)
     try:
         _check_allowed(call, server.uuid, server.project, server.wanted, times)
+        times = _both(server.wanted, times)
         share = server.wanted.with_times(times).share if server.wanted else 0
         with admission.admitted(call.context, admission.Demand(
                 server.project, share, server.uuid)):
@@ -55,6 +56,19 @@ def change(call: Call) -> Json:
     except exception.NotFound:
         raise servers.unknown(server.uuid) from None
     return servers.show_server(call)
+
+
+def _both(has: reservation.Reservation | None, times: reservation.Times) -> reservation.Times:
+    """Return both times of what is asked for, if either is.
+
+    Another change may come first: with its runtime, this period would be what nobody has checked.
+
+    :raises InvalidReservationError: if they are invalid together
+    """
+    if has is None or times == reservation.Times():
+        return times
+    wanted = has.with_times(times)
+    return reservation.Times(wanted.runtime_us, wanted.period_us)
 
 
 def _check_allowed(call: Call, uuid: str, project: str,

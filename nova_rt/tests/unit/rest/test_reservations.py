@@ -63,7 +63,8 @@ def ask(allowed, **body):
 def test_a_user_may_go_to_the_bandwidth_of_the_flavor(change, flavor, body):
     assert ask(USER, **body) == {'server': UUID}
     (_, server, times, _, _) = change.call_args.args
-    assert (server, times) == (UUID, reservation.Times(**body))
+    assert server == UUID
+    assert HAS.with_times(times) == HAS.with_times(reservation.Times(**body))
 
 
 @pytest.mark.parametrize('body', [
@@ -74,6 +75,15 @@ def test_but_not_beyond_it(change, flavor, body):
     change.assert_not_called()
     ask(USER | {policies.SERVERS_SET_BEYOND}, **body)
     change.assert_called_once()
+
+
+def test_changes_that_come_together_do_not_go_beyond_it_together(change, flavor):
+    for body in {'runtime_us': 50_000}, {'period_us': 60_000}:
+        ask(USER, **body)
+    has = HAS
+    for each in change.call_args_list:
+        has = has.with_times(each.args[2])
+    assert has == reservation.Reservation(30_000, 60_000, HAS.vcpus)
 
 
 @pytest.mark.parametrize('specs', [{}, {'hw:cpu.rt_period_us': '100000'}])
