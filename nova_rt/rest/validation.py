@@ -54,6 +54,8 @@ def body_of(request: webob.Request, schema: endpoints.Schema | None) -> endpoint
             'application/json".')
     try:
         body = jsonutils.loads(request.body)
+        # Half of a surrogate pair, which JSON can escape, is text for nobody: no database takes it.
+        jsonutils.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise errors.RefusedError('The body is not valid JSON.') from None
     _check(body, schema, 'the body')

@@ -87,7 +87,7 @@ def test_a_wrong_url_is_one_sentence(ask, handle, path, status, words):
 
 @pytest.mark.parametrize(('body', 'words'), [
     (b'', 'not valid JSON'), (b'{', 'not valid JSON'), (b'\xff', 'not valid JSON'),
-    (b'[' * 100_000, 'not valid JSON'),
+    (b'[' * 100_000, 'not valid JSON'), (b'{"name": "\\ud800"}', 'not valid JSON'),
     (b'[]', "[] is not of type 'object'"), (b'{}', "'name' is a required property"),
     (b'{"name": 1}', "In the body, name: 1 is not of type 'string'")])
 def test_a_wrong_body_is_one_sentence(ask, handle, body, words):
