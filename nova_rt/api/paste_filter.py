@@ -13,6 +13,7 @@ where Keystone limits the share of a project, what cannot be counted is answered
 """
 
 from collections.abc import Callable
+import functools
 import re
 from typing import Any
 
@@ -82,7 +83,10 @@ class ReservationFilter:
             demand = self._check(request)
             if demand is None:
                 return self._application
-            with admission.admitted(request.environ['nova.context'], demand):
+            # A new server is as its request says, which nobody changes.
+            anew = (None if demand.changed is None
+                    else functools.partial(self._check_anew, request))
+            with admission.admitted(request.environ['nova.context'], demand, anew):
                 return request.get_response(self._application)
         except reservation.InvalidReservationError as exc:
             return _refusal(webob.exc.HTTPBadRequest, exc)
@@ -92,6 +96,26 @@ class ReservationFilter:
             return _refusal(webob.exc.HTTPServiceUnavailable, exc)
 
     def _check(self, request: wsgi.Request) -> admission.Demand | None:
+        try:
+            return self._demand(request)
+        except _LEFT_TO_NOVA as exc:
+            LOG.info('Not checked, left to Nova: %s', exc)
+            return None
+
+    def _check_anew(self, request: wsgi.Request) -> admission.Demand | None:
+        """Check what a request asks for when its turn has come.
+
+        :raises UndecidedError: if the server cannot be read any more
+        """
+        try:
+            return self._demand(request)
+        except exception.NotFound:
+            return None
+        except _LEFT_TO_NOVA as exc:
+            raise limit_errors.UndecidedError(
+                f'What the server has now cannot be read ({exc}): try again.') from None
+
+    def _demand(self, request: wsgi.Request) -> admission.Demand | None:
         check, named = _route(request)
         if check is None:
             return None
@@ -100,11 +124,7 @@ class ReservationFilter:
             LOG.error('rt_reservations checks nothing: in api-paste.ini it must '
                       'come after keystonecontext')
             return None
-        try:
-            return check(checks.Caller(context, self._policy), _body(request), **named)
-        except _LEFT_TO_NOVA as exc:
-            LOG.info('Not checked, left to Nova: %s', exc)
-            return None
+        return check(checks.Caller(context, self._policy), _body(request), **named)
 
 
 def _body(request: wsgi.Request) -> object:

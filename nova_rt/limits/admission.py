@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
 import dataclasses
@@ -34,9 +35,12 @@ class Demand:
 
 
 @contextlib.contextmanager
-def admitted(context: nova_context.RequestContext, demand: Demand) -> Iterator[None]:
+def admitted(context: nova_context.RequestContext, demand: Demand,
+             anew: Callable[[], Demand | None] | None = None) -> Iterator[None]:
     """Carry out a request while no other of its project is let through.
 
+    :param anew: returns what the request asks for when its turn has come, as those before it may
+        have changed the server; None if it asks for nothing then
     :raises OverLimitError: if the project would have more than its limit
     :raises UndecidedError: if that cannot be told
     """
@@ -44,17 +48,22 @@ def admitted(context: nova_context.RequestContext, demand: Demand) -> Iterator[N
     if limit is None:
         yield
         return
-    admin = context.elevated()
     with turns.of(demand.project):
-        with _decided():
-            has = under_way.counted(admin, demand.changed) if demand.changed else 0
-        more = max(demand.share - has, 0)
-        if more:
-            _check(more, limit, used(admin, demand.project))
-        if demand.changed is not None:
-            with _decided():
-                under_way.note_growth(admin, demand.changed, more)
+        asked = demand if anew is None else anew()
+        if asked is not None:
+            _admit(context.elevated(), asked, limit)
         yield
+
+
+def _admit(admin: nova_context.RequestContext, demand: Demand, limit: int) -> None:
+    with _decided():
+        has = under_way.counted(admin, demand.changed) if demand.changed else 0
+    more = max(demand.share - has, 0)
+    if more:
+        _check(more, limit, used(admin, demand.project))
+    if demand.changed is not None:
+        with _decided():
+            under_way.note_growth(admin, demand.changed, more)
 
 
 def used(context: nova_context.RequestContext, project: str) -> int:

@@ -22,6 +22,7 @@ from nova_rt.rest import errors
 from nova_rt.rest.endpoints import Call
 from nova_rt.rest.endpoints import Json
 from nova_rt.rest.handlers import servers
+from nova_rt.view import servers as view
 
 
 def change(call: Call) -> Json:
@@ -39,9 +40,8 @@ def change(call: Call) -> Json:
     try:
         _check_allowed(call, server.uuid, server.project, server.wanted, times)
         times = _both(server.wanted, times)
-        share = server.wanted.with_times(times).share if server.wanted else 0
-        with admission.admitted(call.context, admission.Demand(
-                server.project, share, server.uuid)):
+        with admission.admitted(call.context, _demand(server, times),
+                                lambda: _demand(servers.named(call), times)):
             hint_update.change(call.admin, server.uuid, times, cap, call.context.is_admin)
     except reservation.InvalidReservationError as exc:
         raise errors.RefusedError(str(exc)) from None
@@ -69,6 +69,11 @@ def _both(has: reservation.Reservation | None, times: reservation.Times) -> rese
         return times
     wanted = has.with_times(times)
     return reservation.Times(wanted.runtime_us, wanted.period_us)
+
+
+def _demand(server: view.Server, times: reservation.Times) -> admission.Demand:
+    share = server.wanted.with_times(times).share if server.wanted else 0
+    return admission.Demand(server.project, share, server.uuid)
 
 
 def _check_allowed(call: Call, uuid: str, project: str,

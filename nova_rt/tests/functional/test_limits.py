@@ -181,18 +181,34 @@ class TestOperations(LimitTestCase):
     def test_what_a_resize_adds_is_counted_when_its_turn_comes(self):
         server = self.boot(self.make_flavor(50, 1))
 
+        def before():
+            self.change(server, 10_000)
+            self.boot(self.make_flavor(90, 1))
+        self.before_its_turn(before)
+        # Its hint stays.
+        assert 'has 100%: 10% more' in self.refused(
+            self.act, server, resize={'flavorRef': self.make_flavor(50, 2)})
+
+    def test_a_hint_that_changes_before_its_turn_counts_for_a_resize(self):
+        server = self.boot(self.make_flavor(10, 1))
+        self.before_its_turn(lambda: self.change(server, 90_000))
+        assert 'has 90%: 90% more' in self.refused(
+            self.act, server, resize={'flavorRef': self.make_flavor(10, 2)})
+
+    def change(self, server, runtime_us):
+        hint_update.change(context.get_admin_context(), server['id'],
+                           reservation.Times(runtime_us), cloud.CAP)
+
+    def before_its_turn(self, happens):
+        """Have something happen after the next request was checked, before its turn comes."""
         @contextlib.contextmanager
         def late(project):
             patched.stop()
-            hint_update.change(context.get_admin_context(), server['id'],
-                               reservation.Times(10_000), cloud.CAP)
-            self.boot(self.make_flavor(60, 1))
+            happens()
             with turns.of(project):
                 yield
         patched = mock.patch.object(turns, 'of', late)
         patched.start()
-        assert 'has 70%: 50% more' in self.refused(
-            self.act, server, resize={'flavorRef': self.make_flavor(60, 1)})
 
     def test_unshelving_takes_the_share_up_again(self):
         self.flags(shelved_offload_time=0)
