@@ -18,7 +18,6 @@ from nova.compute import task_states
 from nova.compute import vm_states
 from nova.db.main import api as main_db
 from nova.db.main import models
-from oslo_log import log as logging
 import sqlalchemy as sa
 
 from nova_rt import reservation
@@ -26,8 +25,7 @@ from nova_rt.instance import flavors
 from nova_rt.instance import holdings
 from nova_rt.instance import preempted
 from nova_rt.instance import request_specs
-
-LOG = logging.getLogger(__name__)
+from nova_rt.limits import errors
 
 _BUILDING = {'vm_state': vm_states.BUILDING}
 _CHANGING = {'task_state': [task_states.UNSHELVING, task_states.RESIZE_PREP]}
@@ -53,6 +51,7 @@ def of_project(context: nova_context.RequestContext, project: str) -> UnderWay:
     """Return what is under way now.
 
     :param context: of an administrator
+    :raises UndecidedError: if a cell that has servers of the project does not answer
     """
     # First: Nova creates the server in its cell, then deletes the request to build it.
     new: dict[str, objects.Instance | None] = {
@@ -73,6 +72,7 @@ def owed(context: nova_context.RequestContext, project: str) -> Mapping[str, int
 
     :param context: of an administrator
     :returns: the share of each, by its uuid, in fixed point
+    :raises UndecidedError: as :func:`of_project`
     """
     shrunk = _in_cells(context, project, _shrunk_in_cell)
     return {instance.uuid: preempted.owed_share(instance) for instance in shrunk}
@@ -129,9 +129,12 @@ def _in_cells(context: nova_context.RequestContext, project: str, in_cell: Calla
     for cell, instances in by_cell.items():
         if isinstance(instances, list):
             found += instances
-        else:
-            LOG.warning('Cell %s does not answer: servers of project %s that are built or '
-                        'shrunk there are not counted.', cell, project)
+        elif objects.InstanceMappingList.get_not_deleted_by_cell_and_project(
+                context, cell, project, limit=1):
+            # Others wait for no cell that has nothing of theirs.
+            raise errors.UndecidedError(
+                'What the project has reserved cannot be counted, as a cell with servers of its '
+                'own does not answer: try again later.')
     return found
 
 

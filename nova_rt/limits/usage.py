@@ -17,6 +17,7 @@ def of_project(context: nova_context.RequestContext, project: str) -> int:
 
     :param context: of an administrator
     :raises UsagesRetrievalFailed, ConsumerAllocationRetrievalFailed: if Placement refuses
+    :raises UndecidedError: if a cell that has servers of the project does not answer
     """
     placement = allocations.PlacementClient(context)
     coming = under_way.of_project(context, project)

@@ -141,6 +141,23 @@ class TestLimits(LimitTestCase):
         assert self.api.get_servers() == []
 
 
+    def test_a_cell_that_does_not_answer_is_said_if_it_has_servers_of_the_project(self):
+        flavor = self.make_flavor(10, 1)
+        with self.silent_cells():
+            server = self.api.post_server({
+                'server': self._build_server(flavor_id=flavor, networks='none')})
+        self._wait_for_state_change(server, 'ACTIVE')
+        with self.silent_cells():
+            assert 'a cell with servers of its own' in self.refused(
+                self.boot, flavor, status=503)
+
+    def silent_cells(self):
+        """Have no cell answer how many of its servers are under way."""
+        cells = objects.CellMappingList.get_all(context.get_admin_context())
+        return mock.patch.object(context, 'scatter_gather_skip_cell0', return_value={
+            cell.uuid: context.did_not_respond_sentinel for cell in cells if not cell.is_cell0()})
+
+
 class TestOperations(LimitTestCase):
 
     def setUp(self):

@@ -294,6 +294,13 @@ class InstanceMapping(_Object):
     def get_by_instance_uuid(cls, context: nova_context.RequestContext,
                              instance_uuid: str) -> Self: ...
 
+class InstanceMappingList(_Object):
+    def __len__(self) -> int: ...
+    @classmethod
+    def get_not_deleted_by_cell_and_project(
+            cls, context: nova_context.RequestContext, cell_uuid: str, project_id: str,
+            limit: int | None = None) -> Self: ...
+
 class Destination(_Object):
     host: str | None
     node: str | None
