@@ -51,8 +51,11 @@ _CHECKS: tuple[tuple[re.Pattern[str], _Check], ...] = (
      checks.check_extra_specs),
 )
 
-# Nova meets the same when it looks for itself.
+# Nova meets the same when it looks for itself, or refuses the request before.
 _LEFT_TO_NOVA = (
+    # A path that is not UTF-8, or half of a surrogate pair, which JSON can escape.
+    UnicodeError,
+    db_exception.DBInvalidUnicodeParameter,
     exception.NovaException,
     db_exception.DBError,
     db_exception.CantStartEngineError,

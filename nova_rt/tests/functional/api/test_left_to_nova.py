@@ -71,6 +71,16 @@ class LeftToNovaTest(cases.ApiTestCase):
         # Nova's own answer to the deep one is 500: that is not ours to log.
         self.assertNotIn('paste_filter.py', self.stdlog.logger.output)
 
+    def test_text_that_is_none(self):
+        reserved = cases.make_flavor({RUNTIME: '100000', PERIOD: '200000'})
+        for path in ('servers/%ff/action', f'flavors/{reserved}%ff/os-extra_specs', 'os-x/%ff'):
+            self.assertIn(self.assert_same(path, b'{}'), (400, 404))
+        half = self._create_body('\ud800')
+        self.assert_same('servers', half)
+        body = jsonutils.loads(self._create_body(reserved))
+        body['server']['imageRef'] = '\ud800'
+        self.assertEqual(400, self.assert_same('servers', jsonutils.dump_as_bytes(body)))
+
     def test_wrong_microversion_or_content_type(self):
         body = self._create_body(cases.make_flavor(), **HINTS)
         for headers, status in (
