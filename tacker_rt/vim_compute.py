@@ -23,6 +23,9 @@ _NOVA_VERSION = {'OpenStack-API-Version': 'compute 2.61'}
 _RT_VERSION = {'OpenStack-API-Version': 'rt 1.1'}
 # nova-rt waits up to Nova's rpc_response_timeout, by default a minute, for the server's host.
 _PATIENCE_S = 90
+# Else Nova tells an administrator of public flavors, and of those of the own project, only: of
+# others they may make servers, too. Other users are told of all that they may use, as ever.
+_FLAVORS = 'flavors/detail?is_public=None'
 _GONE = 404
 _REFUSALS = (400, 403, 409)
 
@@ -98,8 +101,7 @@ class Compute:
         last = ''
         while True:
             status, body = self._ask(
-                self._nova, f'flavors/detail?marker={last}' if last else 'flavors/detail',
-                'GET', _NOVA_VERSION)
+                self._nova, _FLAVORS + (f'&marker={last}' if last else ''), 'GET', _NOVA_VERSION)
             page = _expected(status, body)['flavors']
             yield from page
             if not body.get('flavors_links'):
