@@ -103,6 +103,11 @@ def paths(template: Mapping[str, Any]) -> tuple[problems.Path, problems.Path]:
             (*_DEVICES, 'config', _configs(devices)[0][0], 'opaque', 'parameters'))
 
 
+def request_of(template: Mapping[str, Any]) -> str:
+    """Return the name of the request for pCPUs in a template that is right."""
+    return str(_requests(locations.at(template, _DEVICES))[0][1].get('name'))
+
+
 def _requests(devices: Any) -> list[tuple[int, Any]]:
     """Return the requests for our devices, with their indexes."""
     return [(index, request) for index, request in _items(devices, 'requests')

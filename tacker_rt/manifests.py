@@ -183,18 +183,25 @@ def _compare(vdu: Vdu, workload: document.Document, known: Iterable[Template],
         # A template that is wrong in itself has been reported.
         if claim:
             yield from _differences(vdu, wanted, template, claim)
-        yield from _container(workload, pod, name)
+        yield from _container(workload, pod, name,
+                              claims.request_of(template.content) if claim else None)
     else:
         yield _report(workload, f'Its pods have {len(ours)} claims with a reservation, but '
                       f'{vdu.shown} has one reservation: give them one claim; {_TRANSLATE}.')
 
 
-def _container(workload: document.Document, pod: Any, claim: str) -> Iterator[document.Report]:
-    """Yield why the claim of a pod would not be that of one container, or not in force."""
-    users = workloads.users(pod, claim)
+def _container(workload: document.Document, pod: Any, claim: str,
+               request: str | None) -> Iterator[document.Report]:
+    """Yield why the claim of a pod would not be that of one container, or not in force.
+
+    :param request: of the claim, for pCPUs; None if the template is wrong
+    """
+    users = workloads.users(pod, claim, request)
     if len(users) != 1:
+        named = workloads.users(pod, claim) != users
         yield _report(workload, f'{len(users)} containers have the claim {claim}, which is for '
-                      'one: name it in resources.claims of one container.')
+                      'one: name it in resources.claims of one container'
+                      + (f', with the request {request} or none.' if named else '.'))
     if not workloads.is_guarded(pod):
         yield _report(workload, 'Where the driver does not run, its containers would be '
                       'created and ended again and again: to have them wait, give its pods the '

@@ -47,10 +47,15 @@ def containers(pod: Any) -> list[dict[str, Any]]:
     return _maps(pod, ('spec', 'containers'))
 
 
-def users(pod: Any, claim: str) -> list[str]:
-    """Return the names of a pod's containers that have one of its claims."""
+def users(pod: Any, claim: str, request: str | None = None) -> list[str]:
+    """Return the names of a pod's containers that have one of its claims.
+
+    :param request: of the claim, whose devices they are to have; None for any
+    """
     return [str(container.get('name')) for container in containers(pod)
             if any(each.get('name') == claim
+                   # Without one, a container has those of all requests.
+                   and (request is None or (each.get('request') or request) == request)
                    for each in _maps(container, ('resources', 'claims')))]
 
 

@@ -83,6 +83,10 @@ def test_the_example_contradicts_itself_nowhere():
     ({}, {'              - name: rt\n': '              - name: other\n'},
      [DEPLOYMENT + '0 containers have the claim rt, which is for one: name it in '
       'resources.claims of one container.']),
+    ({}, {'              - name: rt\n': '              - {name: rt, request: gpu}\n'},
+     [DEPLOYMENT + '0 containers have the claim rt, which is for one: name it in '
+      'resources.claims of one container, with the request vcpus or none.']),
+    ({}, {'              - name: rt\n': '              - {name: rt, request: vcpus}\n'}, []),
     ({}, {'TemplateName: rt-30000-100000-2': 'TemplateName: lost'},
      [DEPLOYMENT + 'Its pods need the ResourceClaimTemplate lost, which none of the '
       'manifests has: add it; "tacker-rt claims" writes it.']),
