@@ -71,6 +71,14 @@ class LeftToNovaTest(cases.ApiTestCase):
         # Nova's own answer to the deep one is 500: that is not ours to log.
         self.assertNotIn('paste_filter.py', self.stdlog.logger.output)
 
+    def test_a_path_with_a_line_feed_at_its_end_is_not_left(self):
+        body = self._create_body(cases.make_flavor({RUNTIME: '100000', PERIOD: '200000'}), **HINTS)
+        for path in ('servers', 'servers/', 'servers%0A', 'servers/%0A', 'fake/servers%0A'):
+            ours, novas = self._answers(path, body)
+            if path in ('servers', 'servers%0A') or novas[0] == 202:
+                self.assertEqual((202, 400), (novas[0], ours[0]), path)
+                self.assertIn('longer than the period', ours[2])
+
     def test_text_that_is_none(self):
         reserved = cases.make_flavor({RUNTIME: '100000', PERIOD: '200000'})
         for path in ('servers/%ff/action', f'flavors/{reserved}%ff/os-extra_specs', 'os-x/%ff'):
