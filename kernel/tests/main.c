@@ -20,6 +20,8 @@ static const struct program programs[] = {
 	{ "overhead", overhead_main },
 	{ "several", several_main },
 	{ "onset", onset_main },
+	{ "slices", slices_main },
+	{ "ceiling", ceiling_main },
 	{ "beside", beside_main },
 	{ "inherit", inherit_main },
 	{ "leftover", leftover_main },

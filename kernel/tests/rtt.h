@@ -119,6 +119,8 @@ int cores_main(int argc, char **argv);
 int overhead_main(int argc, char **argv);
 int several_main(int argc, char **argv);
 int onset_main(int argc, char **argv);
+int slices_main(int argc, char **argv);
+int ceiling_main(int argc, char **argv);
 int beside_main(int argc, char **argv);
 int inherit_main(int argc, char **argv);
 int leftover_main(int argc, char **argv);
