@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 
 from nova import exception
 from nova import objects
@@ -12,7 +13,6 @@ import nova.conf
 from nova_rt import bandwidth
 from nova_rt import policies
 from nova_rt import reservation
-from nova_rt.instance import compute_call
 from nova_rt.instance import flavors
 from nova_rt.instance import hint_update
 from nova_rt.instance import holdings
@@ -38,23 +38,19 @@ def change(call: Call) -> Json:
     times = reservation.Times(**{name: int(value) for name, value in call.body.items()})
     cap = bandwidth.fraction_to_bandwidth(nova.conf.CONF.rt.cap)
     try:
-        _check_allowed(call, server.uuid, server.project, server.wanted, times)
-        times = _both(server.wanted, times)
-        with admission.admitted(call.context, _demand(server, times),
-                                lambda: _demand(servers.named(call), times)):
-            hint_update.change(call.admin, server.uuid, times, cap, call.context.is_admin)
+        with servers.changed_by_nova(
+                server.uuid, functools.partial(servers.told, call, server.host)):
+            _check_allowed(call, server.uuid, server.project, server.wanted, times)
+            times = _both(server.wanted, times)
+            with admission.admitted(call.context, _demand(server, times),
+                                    lambda: _demand(servers.named(call), times)):
+                hint_update.change(call.admin, server.uuid, times, cap, call.context.is_admin)
     except reservation.InvalidReservationError as exc:
         raise errors.RefusedError(str(exc)) from None
     except limit_errors.OverLimitError as exc:
         raise errors.ForbiddenError(str(exc)) from None
     except limit_errors.UndecidedError as exc:
         raise errors.UnavailableError(str(exc)) from None
-    except compute_call.UnansweredError as exc:
-        raise errors.UnavailableError(servers.told(call, server.host, exc)) from None
-    except compute_call.RefusedError as exc:
-        raise errors.ConflictError(servers.told(call, server.host, exc)) from None
-    except exception.NotFound:
-        raise servers.unknown(server.uuid) from None
     return servers.show_server(call)
 
 
