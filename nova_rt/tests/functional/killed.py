@@ -98,6 +98,19 @@ class AtAnyWrite:
             self.admin_api.post_server_action(
                 self.server['id'], {'os-resetState': {'state': 'error'}})
 
+    def assert_at_rest(self):
+        """Assert that all say the same of self.server, once hosts have looked again."""
+        self._run_periodics()
+        self.assert_settled(self.server)
+        self.assert_audited()
+
+    def end_server(self):
+        """Delete self.server, of which nothing is left then."""
+        # Nova may have put it into ERROR.
+        self._delete_server(self.api.get_server(self.server['id']))
+        self._run_periodics()
+        self.assert_settled()
+
     @contextlib.contextmanager
     def killing(self, number, host, target, method, dead=lambda: None):
         """Have a service die in a method, which is called meanwhile; start it again afterwards.

@@ -29,13 +29,8 @@ class TestKilledInALiveMigration(killed.AtAnyWrite, cloud.CloudTestCase):
                 break
             self._wait_for_migration_status(self.server, ['completed', 'error'])
             self._wait_for_server_parameter(self.server, {'OS-EXT-STS:task_state': None})
-            self._run_periodics()
-            self.assert_settled(self.server)
-            self.assert_audited()
-            # Nova may have put it into ERROR.
-            self._delete_server(self.api.get_server(self.server['id']))
-            self._run_periodics()
-            self.assert_settled()
+            self.assert_at_rest()
+            self.end_server()
         self.assertGreater(number, 1)
 
     def test_on_the_source(self):

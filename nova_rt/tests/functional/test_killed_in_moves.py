@@ -98,13 +98,9 @@ class TestReset(killed.AtAnyWrite, test_moves.MovesTestCase):
                 if self.instance_of(self.server).task_state is not None:
                     self.unlock()
                     self.start('host1')
-                # Until then its destination holds it.
-                self._run_periodics()
-                self.assert_settled(self.server)
-                self.assert_audited()
-            self._delete_server(self.api.get_server(self.server['id']))
-            self._run_periodics()
-            self.assert_settled()
+                # Until its destination looks again, that holds it.
+                self.assert_at_rest()
+            self.end_server()
         self.assertGreater(number, 3)
 
     def test_it_is_resized_and_stays(self):
