@@ -90,6 +90,8 @@ void *shared(size_t size);
 
 /* To be called before tasks are made. */
 void ties_init(void);
+bool lock_take(void);
+void lock_give(void);
 void burn_locked(int64_t cpu_ns);
 void live_session(int64_t cpu_ns);
 
@@ -121,6 +123,9 @@ int several_main(int argc, char **argv);
 int onset_main(int argc, char **argv);
 int slices_main(int argc, char **argv);
 int ceiling_main(int argc, char **argv);
+int heldup_main(int argc, char **argv);
+int grace_main(int argc, char **argv);
+int onlined_main(int argc, char **argv);
 int beside_main(int argc, char **argv);
 int inherit_main(int argc, char **argv);
 int leftover_main(int argc, char **argv);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * For stress: a lock with priority inheritance, which ties tasks of different
- * groups together, and sessions, groups of their own (autogroup) in the root one.
+ * A lock with priority inheritance, which ties tasks of different groups together;
+ * and, for stress, sessions, groups of their own (autogroup) in the root one.
  * Core scheduling is left out: while CPUs go and come, the stock kernel crashes.
  */
 #include "rtt.h"
@@ -21,7 +21,7 @@ static long futex_pi(int op)
 }
 
 /* The owner may be killed at any time: without waiters, it stays the owner. */
-static bool take(void)
+bool lock_take(void)
 {
 	uint32_t seen = *lock;
 
@@ -32,13 +32,18 @@ static bool take(void)
 	return false;
 }
 
-void burn_locked(int64_t cpu_ns)
+void lock_give(void)
 {
-	if (!take())
-		return;
-	burn(cpu_ns);
 	if (!__sync_bool_compare_and_swap(lock, getpid(), 0))
 		futex_pi(FUTEX_UNLOCK_PI);
+}
+
+void burn_locked(int64_t cpu_ns)
+{
+	if (!lock_take())
+		return;
+	burn(cpu_ns);
+	lock_give();
 }
 
 /* A session comes and goes, and is a real-time one for a while. */

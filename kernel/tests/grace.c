@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * grace SECONDS: how long do grace periods of RCU last while tasks of a group are
+ * preempted by others of it, which then use up all that it has?
+ *
+ * With CONFIG_RCU_BOOST a kernel thread waits for a lock that the preempted task is
+ * given, after RCU_BOOST_DELAY. The thread's priority is the lowest (kthread_prio).
+ */
+#include "rtt.h"
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+
+#define RUNTIME_US 40000
+#define PERIOD_US 100000
+#define ROUND (3 * SEC)
+/* RCU_BOOST_DELAY, two periods, and what looking for the task takes. */
+#define MOST (1200 * MS)
+
+static pid_t start(int prio)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	set_cpu(0, 0);
+	if (cg_enter("a", getpid()) || set_policy(0, SCHED_FIFO, prio))
+		die("task: %s", strerror(errno));
+	return 0;
+}
+
+/* Most of a look-up of a path is one reader's section. */
+static void look_up(void)
+{
+	struct stat st;
+
+	for (;;) {
+		relax();
+		stat("/sys/devices/system/cpu/cpu0/../cpu0/../cpu0/../cpu0/../cpu0/online", &st);
+	}
+}
+
+static void interrupt(void)
+{
+	for (;;) {
+		sleep_until(now() + (50 + rnd(100)) * MS + rnd(1000) * 1000LL);
+		burn(ROUND * RUNTIME_US / PERIOD_US);
+	}
+}
+
+int grace_main(int argc, char **argv)
+{
+	int64_t end, begin, took, longest = 0;
+	int n = 0;
+	pid_t pids[2];
+
+	if (argc != 2)
+		die("grace SECONDS");
+	if (!cg_has("cpu.rt_multi_runtime_us"))
+		skip("stock RT groups have no servers");
+	if (nr_cpus() < 2)
+		skip("with one CPU nobody waits for a grace period");
+	cg_make("a");
+	if (cg_set_rt("a", RUNTIME_US, PERIOD_US))
+		die("group");
+	pids[0] = start(10);
+	if (!pids[0])
+		look_up();
+	pids[1] = start(20);
+	if (!pids[1])
+		interrupt();
+	set_cpu(0, 1);
+	end = now() + atoll(argv[1]) * SEC;
+	while (now() < end) {
+		begin = now();
+		if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+			skip("no membarrier");
+		took = now() - begin;
+		if (took > longest)
+			longest = took;
+		n++;
+	}
+	kill(pids[0], SIGKILL);
+	kill(pids[1], SIGKILL);
+	waitpid(pids[0], NULL, 0);
+	waitpid(pids[1], NULL, 0);
+	cg_remove("a");
+	printf("longest of %d: %lld ms (%lld)\n", n, (long long)(longest / MS),
+	       (long long)(MOST / MS));
+	return longest > MOST;
+}
