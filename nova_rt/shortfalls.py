@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each host is short of for a server, in the sum and pCPU by pCPU."""
 
+from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ class Request:
     :ivar traits: of Placement, that flavor and image ask for: ``required`` or
         ``forbidden``, by name
     :ivar count: of such servers, that were asked for together, none of which has a host
+    :ivar on_one_host: whether several such servers have to be on the same host
     """
 
     wanted: reservation.Reservation | None
@@ -39,6 +41,11 @@ class Request:
     kind: kinds.Choice | None = None
     traits: Mapping[str, str] = dataclasses.field(default_factory=dict)
     count: int = 1
+    on_one_host: bool = False
+
+
+def _as_many(wanted: int) -> tuple[int, str]:
+    return wanted, ''
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,6 +60,8 @@ class Host:
     :ivar traits: that it has in Placement
     :ivar refusals: why it is not for the server for other reasons: words on what, and
         sentences
+    :ivar most: returns how many of so many such servers it may have, as all have room, and a
+        sentence on why no more
     """
 
     name: str
@@ -63,6 +72,7 @@ class Host:
     policy: str = fitting.DEFAULT
     traits: Collection[str] = ()
     refusals: Collection[tuple[str, str]] = ()
+    most: Callable[[int], tuple[int, str]] = dataclasses.field(default=_as_many, compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,7 +80,7 @@ class Shortfall:
     """One reason why a server does not fit a host, or that it does.
 
     :ivar what: ``pCPU 3``, a resource class, ``trait``, ``zone``, ``aggregate``, ``filter``,
-        ``kind``, ``criticality``, ``closed``, ``nearest`` for what would fit instead,
+        ``host``, ``kind``, ``criticality``, ``closed``, ``nearest`` for what would fit instead,
         ``moves`` that would make room, or empty for the whole host; ``together`` for all hosts
     """
 
@@ -135,13 +145,19 @@ def together(hosts: Iterable[Host], request: Request) -> list[Shortfall]:
     """
     if request.count == 1 or not any(request.needs.values()):
         return []
-    fitting_now = sum(room(host, request)[0] for host in hosts)
+    fitting_now = total((room(host, request)[0] for host in hosts), request)
     if fitting_now >= request.count:
         return []
     return [Shortfall(
         '', 'together', str(request.count), str(fitting_now),
         str(request.count - fitting_now),
-        f'One request asked for {request.count} such servers, and {fitting_now} fit.')]
+        f'One request asked for {request.count} such servers, and {fitting_now} fit'
+        + (', as all have to be on one host.' if request.on_one_host else '.'))]
+
+
+def total(counts: Iterable[int], request: Request) -> int:
+    """Return how many servers fit hosts of which each alone takes so many."""
+    return max(counts, default=0) if request.on_one_host else sum(counts)
 
 
 def room(host: Host, request: Request) -> tuple[int, str]:
@@ -158,11 +174,13 @@ def room(host: Host, request: Request) -> tuple[int, str]:
                         for name, needed in needs.items() if needed}
     scarcest = min(fitting_by_class, key=fitting_by_class.__getitem__)
     most = fitting_by_class[scarcest]
+    why = f'{scarcest}: Placement has too little left to allocate.'
     if wanted is not None and host.reported is not None:
         count = fitting.count(host.reported, wanted, host.policy, most)
         if count < most:
-            return count, 'The pCPUs have too little bandwidth left for another.'
-    return most, f'{scarcest}: Placement has too little left to allocate.'
+            most, why = count, 'The pCPUs have too little bandwidth left for another.'
+    count, refusal = host.most(most)
+    return count, refusal or why
 
 
 def _of_kind(host: Host, kind: kinds.Choice | None) -> list[Shortfall]:

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import functools
 
 from nova import context as nova_context
 from nova import exception
 from nova import objects
+from nova.compute import vm_states
 from nova.pci import request as pci_request
 from nova.scheduler import utils
 from nova.virt import hardware
@@ -59,7 +61,8 @@ class Question:
             yield shortfalls.Host(
                 node.host, each.trouble, host_view.reported_by(node), there.left,
                 host_view.kind_of(node), host_view.policy_of(node), there.traits,
-                (*self.filters.refusals(node), *self._of_ours(node)))
+                (*self.filters.refusals(node), *self._of_ours(node)),
+                functools.partial(self.filters.most, node))
 
     def _of_ours(self, node: objects.ComputeNode) -> Iterator[tuple[str, str]]:
         refusal = (None if self.request.wanted is None
@@ -83,6 +86,9 @@ def of_server(context: nova_context.RequestContext, server: str) -> Question:
     with nova_context.target_cell(context, mapping.cell_mapping) as cell:
         instance = objects.Instance.get_by_uuid(cell, server, ['flavor'])
         request_specs.take_own_flavor(spec, instance)
+        if instance.host is not None or instance.vm_state == vm_states.SHELVED_OFFLOADED:
+            # The host that was named for its first start; Nova forgets it, too.
+            spec.reset_forced_destinations()
         needs = utils.resources_from_flavor(instance, flavors.merged(spec.flavor, spec))
         kind = server_kind.of_instance(cell, instance)
         fault = '' if instance.fault is None else instance.fault.message
@@ -105,11 +111,12 @@ def _of_spec(context: nova_context.RequestContext, spec: objects.RequestSpec,
              needs: Mapping[str, int], count: int, kind: kinds.Choice | None = None,
              fault: str = '') -> Question:
     wanted = request_specs.reservation_of(spec)
+    filters = nova_filters.Filters(context, spec)
     return Question(
         shortfalls.Request(
             wanted, needs, fault, kind or request_specs.kind_of(spec),
-            _traits(spec.flavor) | _traits_of_image(spec), count),
-        nova_filters.Filters(context, spec), spec.flavor.name,
+            _traits(spec.flavor) | _traits_of_image(spec), count, filters.on_one_host),
+        filters, spec.flavor.name,
         reservation.times_from_hints(spec.scheduler_hints or {}),
         request_specs.criticality_of(spec, wanted))
 
@@ -131,11 +138,13 @@ def of_flavor(context: nova_context.RequestContext, flavor: objects.Flavor,
     spec.obj_set_defaults()
     spec.numa_topology, spec.pci_requests = _devices(whole, image)
     wanted = flavors.reservation_of(whole)
+    filters = nova_filters.Filters(context, spec)
     return Question(
         shortfalls.Request(
             wanted, utils.resources_from_flavor_and_bfv(whole, False),
-            kind=kinds.chosen(flavor.extra_specs, {}), traits=_traits(flavor)),
-        nova_filters.Filters(context, spec), flavor.name, reservation.times_from_hints(hints),
+            kind=kinds.chosen(flavor.extra_specs, {}), traits=_traits(flavor),
+            on_one_host=filters.on_one_host),
+        filters, flavor.name, reservation.times_from_hints(hints),
         flavors.criticality_of(whole), quotas.of(context, flavor, wanted))
 
 

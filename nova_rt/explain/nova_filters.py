@@ -44,6 +44,9 @@ _MEANINGS = {
 }
 # What they look at is told in more detail.
 _TOLD_ELSEWHERE = {'ComputeFilter', 'RTShareFilter'}
+_APART, _TOGETHER = 'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter'
+# They may refuse a host once it has taken some of the servers that are asked for.
+_COUNTING = {_APART, 'AggregateNumInstancesFilter', 'NumInstancesFilter'}
 
 
 class Filters:
@@ -69,6 +72,14 @@ class Filters:
             group.hosts = [host for host, servers in self._servers.items()
                            if not servers.isdisjoint(group.members)]
         spec.instance_group = group
+        self._forced = set(spec.force_hosts or ()) if 'force_hosts' in spec else set()
+
+    @property
+    def on_one_host(self) -> bool:
+        """Whether all servers of the request have to be on the same host, whichever that is."""
+        group = self._spec.instance_group
+        return (group is not None and group.policy == 'affinity' and not self._forced
+                and any(type(each).__name__ == _TOGETHER for each in self._enabled))
 
     def refusals(self, node: objects.ComputeNode) -> Iterator[tuple[str, str]]:
         """Yield why a host is not for the request: a word on what, and a sentence."""
@@ -77,13 +88,41 @@ class Filters:
         if asked and asked != zone:
             yield 'zone', (f'The host is in the availability zone {zone}, but {asked} is '
                            'asked for.')
+        if self._forced:
+            # Nova asks no filter then.
+            if node.host not in self._forced:
+                yield 'host', f'Only {" or ".join(sorted(self._forced))} is asked for.'
+            return
         state = self._state_of(node)
         for each in self._enabled:
-            name = type(each).__name__
             if not self._passes(each, state):
-                what, meaning = _MEANINGS.get(name, (FILTER, ''))
-                yield what, (f"Nova's {name} refuses the host: {meaning}." if meaning
-                             else f'The filter {name} refuses the host.')
+                yield _refusal(each)
+
+    def most(self, node: objects.ComputeNode, wanted: int) -> tuple[int, str]:
+        """Return how many servers the filters let a host take, one after the other.
+
+        :param wanted: how many it would take without them
+        :returns: the number, and a sentence on why no more; empty if that is not theirs
+        """
+        counting = [each for each in self._enabled if type(each).__name__ in _COUNTING]
+        if self._forced or not counting:
+            return wanted, ''
+        state, group = self._state_of(node), self._spec.instance_group
+        members = list(group.members) if group else []
+        try:
+            for count in range(wanted):
+                for each in counting:
+                    if not self._passes(each, state):
+                        return count, _refusal(each)[1]
+                # As Nova's scheduler notes which host it has chosen.
+                state.num_instances += 1
+                state.instances[str(count)] = None
+                if group:
+                    group.members.append(str(count))
+        finally:
+            if group:
+                group.members = members
+        return wanted, ''
 
     def _passes(self, each: filters.BaseHostFilter, state: host_manager.HostState) -> bool:
         """Return what a filter says; a filter that fails says nothing."""
@@ -108,6 +147,13 @@ class Filters:
                  for aggregate in self._aggregates.get(host, [])
                  if 'availability_zone' in aggregate.metadata]
         return zones[0] if zones else CONF.default_availability_zone
+
+
+def _refusal(each: filters.BaseHostFilter) -> tuple[str, str]:
+    name = type(each).__name__
+    what, meaning = _MEANINGS.get(name, (FILTER, ''))
+    return what, (f"Nova's {name} refuses the host: {meaning}." if meaning
+                  else f'The filter {name} refuses the host.')
 
 
 def _enabled() -> list[filters.BaseHostFilter]:

@@ -198,9 +198,9 @@ PROGRESS = _object({
     'reason': {'type': 'string', 'description': 'why it failed; empty if it did not'}})
 
 _WHAT = {'type': 'string', 'description':
-         'pCPUs, a resource class, trait, zone, aggregate, filter, kind, criticality, nearest '
-         'for what would fit instead, since 1.3 moves that would make room, or empty for the whole '
-         'host; quota and together for all hosts'}
+         'pCPUs, a resource class, trait, zone, aggregate, filter, host, kind, criticality, '
+         'nearest for what would fit instead, since 1.3 moves that would make room, or empty for '
+         'the whole host; quota and together for all hosts'}
 _SHORTFALLS = _list(_object({'what': _WHAT, 'needed': _TEXT, 'left': _TEXT, 'missing': _TEXT,
                              'sentence': _TEXT}))
 WHY = _object({

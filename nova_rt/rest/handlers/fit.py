@@ -57,7 +57,7 @@ def capacity(call: Call) -> Json:
              for host in question.hosts(call.admin)]
     answer = {
         'reservation': common.of_reservation(request.wanted),
-        'total': sum(count for _, count, _ in rooms),
+        'total': shortfalls.total((count for _, count, _ in rooms), request),
         'hosts': [{'host': host, 'servers': count, 'limit': limit}
                   for host, count, limit in rooms]}
     if microversions.has(call.version, '1.2'):

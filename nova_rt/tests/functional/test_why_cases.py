@@ -242,6 +242,30 @@ class TestFilters(WhyCase):
                      hints={'group': together})
         self.refused('filter', 'to be with are elsewhere', hints={'same_host': elsewhere})
 
+    def test_what_a_group_lets_in_of_one_request(self):
+        self.start('host2')
+        apart = self.api.post_server_groups(
+            {'name': 'apart', 'policy': 'anti-affinity'})['id']
+        self.refused_together(3, self.flavor(), apart,
+                              'One request asked for 3 such servers, and 2 fit.')
+        together = self.api.post_server_groups(
+            {'name': 'together', 'policy': 'affinity'})['id']
+        # One fits each host.
+        self.refused_together(2, self.flavor(60, 4), together,
+                              'and 1 fit, as all have to be on one host.')
+
+    def refused_together(self, count, flavor, group, sentence):
+        body = self._build_server(flavor_id=flavor, networks='none')
+        asked = self._wait_for_state_change(self.api.post_server({
+            'server': {**body, 'min_count': count, 'max_count': count},
+            'os:scheduler_hints': {'group': group}}), 'ERROR')
+        self.tells(collect.of_server(context.get_admin_context(), asked['id']),
+                   {'', 'together'}, sentence)
+
+    def test_another_host_that_is_asked_for(self):
+        self.start('host2', (0,) * 4)
+        self.refused('host', 'Only host2 is asked for.', az='nova:host2')
+
     def test_what_hosts_lack(self):
         self.flags(alias=[
             '{"vendor_id": "10de", "product_id": "1eb8", "name": "gpu"}'], group='pci')

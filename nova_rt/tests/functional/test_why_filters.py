@@ -59,6 +59,15 @@ class TestFilters(cloud.CloudTestCase):
         return self.told(collect.of_flavor(
             admin, objects.Flavor.get_by_flavor_id(admin, flavor), dict(hints)))
 
+    def capacity(self, hints):
+        """Return what fits each host of a flavor with a reservation, and all."""
+        admin = context.get_admin_context()
+        question = collect.of_flavor(admin, objects.Flavor.get_by_flavor_id(
+            admin, self.make_flavor(10, 1)), hints)
+        rooms = {host.name: shortfalls.room(host, question.request)[0]
+                 for host in question.hosts(admin)}
+        return rooms, shortfalls.total(rooms.values(), question.request)
+
     def assert_refused(self, told, name, meaning, hosts=('host1', 'host2')):
         for host in ('host1', 'host2'):
             expected = (f"Nova's {name} refuses the host: {meaning}." if host in hosts
@@ -94,6 +103,32 @@ class TestFilters(cloud.CloudTestCase):
         question = collect.of_server(context.get_admin_context(), refused['id'])
         self.assert_refused(self.told(question), 'ServerGroupAntiAffinityFilter',
                             'as many servers of its group as may be together are there')
+
+    def test_the_host_that_was_named_counts_until_the_server_has_been_on_it(self):
+        there = self.server_on('host1')
+        self.boot(self.make_flavor(80, 4), az='nova:host2')
+        self._run_periodics()
+        refused = self.boot(self.make_flavor(20, 3), state='ERROR', az='nova:host2')
+        self.enable('IsolatedHostsFilter', isolated_hosts=['host2'])
+        told = self.told(collect.of_server(context.get_admin_context(), refused['id']))
+        self.assertEqual(['Only host2 is asked for.'], told['host1'])
+        # Nova asks no filter about it.
+        self.assertNotIn('IsolatedHostsFilter', ' '.join(told['host2']))
+        self.assertIn('0 of 4 have that much left', told['host2'][0])
+        self.enable()
+        self.assertEqual({'host1': [FITS], 'host2': [FITS]}, self.told(
+            collect.of_server(context.get_admin_context(), there['id'])))
+
+    def test_a_group_and_the_operators_limit_end_what_fits_one_after_the_other(self):
+        self.enable('ServerGroupAffinityFilter', 'ServerGroupAntiAffinityFilter',
+                    'NumInstancesFilter', max_instances_per_host=5)
+        group = self.group('anti-affinity')
+        self.server_on('host1', group=group)
+        self._run_periodics()
+        self.assertEqual(({'host1': 0, 'host2': 1}, 1), self.capacity({'group': group}))
+        self.assertEqual(({'host1': 4, 'host2': 5}, 9), self.capacity({}))
+        self.assertEqual(({'host1': 4, 'host2': 5}, 5),
+                         self.capacity({'group': self.group('affinity')}))
 
     def test_other_servers_that_it_is_to_be_with_or_apart_from_decide(self):
         self.enable('SameHostFilter', 'DifferentHostFilter')

@@ -7,6 +7,7 @@ class HostState:
     aggregates: list[objects.Aggregate]
     stats: dict[str, str]
     num_instances: int
+    instances: dict[str, objects.Instance | None]
     hypervisor_type: str | None
     numa_topology: objects.NUMATopology | None
     cpu_allocation_ratio: float
