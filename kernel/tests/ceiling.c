@@ -22,17 +22,9 @@ struct window {
 
 static pid_t start(const char *group, int64_t runtime_us)
 {
-	pid_t pid;
-
 	if (cg_make(group) || cg_set_rt(group, runtime_us, PERIOD_US))
 		die("group: %s", strerror(errno));
-	pid = fork();
-	if (!pid) {
-		set_cpu(0, 0);
-		if (cg_enter(group, getpid()) || set_policy(0, SCHED_FIFO, 10))
-			die("task: %s", strerror(errno));
-	}
-	return pid;
+	return fork_task(group, 0, 10);
 }
 
 static void change(struct window *window)

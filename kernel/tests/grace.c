@@ -19,18 +19,6 @@
 /* RCU_BOOST_DELAY, two periods, and what looking for the task takes. */
 #define MOST (1200 * MS)
 
-static pid_t start(int prio)
-{
-	pid_t pid = fork();
-
-	if (pid)
-		return pid;
-	set_cpu(0, 0);
-	if (cg_enter("a", getpid()) || set_policy(0, SCHED_FIFO, prio))
-		die("task: %s", strerror(errno));
-	return 0;
-}
-
 /* Most of a look-up of a path is one reader's section. */
 static void look_up(void)
 {
@@ -88,10 +76,10 @@ int grace_main(int argc, char **argv)
 	cg_make("a");
 	if (cg_set_rt("a", RUNTIME_US, PERIOD_US))
 		die("group");
-	pids[0] = start(10);
+	pids[0] = fork_task("a", 0, 10);
 	if (!pids[0])
 		look_up();
-	pids[1] = start(20);
+	pids[1] = fork_task("a", 0, 20);
 	if (!pids[1])
 		interrupt();
 	set_cpu(0, 1);

@@ -17,7 +17,7 @@
 #define WORK (60 * MS)
 /* Beside half a CPU it takes twice that, and may begin with another's budget. */
 #define SOON (200 * MS)
-/* With its group's budget only it takes three periods at least, with the budget of a second CPU. */
+/* With its group's budget only it takes three periods at least, also with a second CPU's. */
 #define LATE (300 * MS)
 /* How long what they get afterwards is measured, and by how much that may differ. */
 #define WINDOW (2 * SEC)
@@ -25,35 +25,23 @@
 
 struct waiter {
 	const char *what, *group;
-	int policy, prio;
+	int prio;	/* 0: SCHED_OTHER */
 	bool soon;
 };
 
 static const struct waiter waiters[] = {
-	{ "root of higher priority", "", SCHED_FIFO, 50, true },
-	{ "root of the same", "", SCHED_FIFO, 10, true },
-	{ "root of lower", "", SCHED_FIFO, 1, true },
-	{ "root, ordinary", "", SCHED_OTHER, 0, true },
-	{ "another group", "other", SCHED_FIFO, 50, false },
-	{ "its own group", "holder", SCHED_FIFO, 50, false },
+	{ "root of higher priority", "", 50, true },
+	{ "root of the same", "", 10, true },
+	{ "root of lower", "", 1, true },
+	{ "root, ordinary", "", 0, true },
+	{ "another group", "other", 50, false },
+	{ "its own group", "holder", 50, false },
 };
 
 static struct {
-	volatile bool held, released;
+	volatile bool held;
 	volatile int64_t holder, beside;
 } *seen;
-
-static pid_t start(const char *group, int policy, int prio)
-{
-	pid_t pid = fork();
-
-	if (pid)
-		return pid;
-	set_cpu(0, 0);
-	if (cg_enter(group, getpid()) || (policy && set_policy(0, policy, prio)))
-		die("task of %s: %s", group, strerror(errno));
-	return 0;
-}
 
 static void hold(void)
 {
@@ -69,31 +57,17 @@ static void hold(void)
 		relax();
 		seen->holder = cputime();
 	}
-	seen->released = true;
 	lock_give();
-	for (;;) {
-		relax();
-		seen->holder = cputime();
-	}
-}
-
-static void run_beside(void)
-{
-	for (;;) {
-		relax();
-		seen->beside = cputime();
-	}
+	spin(&seen->holder);
 }
 
 /* How long does it take @waiter, in ns? It then ends. */
 static int64_t wait_for_lock(const struct waiter *waiter)
 {
 	int64_t *took = shared(sizeof(*took)), begin;
-	pid_t pid = start(waiter->group, waiter->policy, waiter->prio);
+	pid_t pid = fork_task(waiter->group, 0, waiter->prio);
 
 	if (!pid) {
-		while (!seen->held)
-			usleep(1000);
 		begin = now();
 		if (!lock_take())
 			die("lock");
@@ -122,10 +96,10 @@ static bool one(const struct waiter *waiter)
 	pid_t pids[2];
 
 	memset(seen, 0, sizeof(*seen));
-	pids[0] = start("beside", SCHED_FIFO, 10);
+	pids[0] = fork_task("beside", 0, 10);
 	if (!pids[0])
-		run_beside();
-	pids[1] = start("holder", SCHED_FIFO, 10);
+		spin(&seen->beside);
+	pids[1] = fork_task("holder", 0, 10);
 	if (!pids[1])
 		hold();
 	while (!seen->held)

@@ -45,10 +45,7 @@ static struct hog start(const char *group, int prio)
 	hog.pid = fork();
 	if (!hog.pid) {
 		set_cpu(0, 0);
-		for (;;) {
-			relax();
-			*hog.used = cputime();
-		}
+		spin(hog.used);
 	}
 	if (cg_enter(group, hog.pid))
 		die("enter %s", group);

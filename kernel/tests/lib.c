@@ -221,6 +221,26 @@ void set_cpu(pid_t pid, int cpu)
 		die("sched_setaffinity %d: %s", cpu, strerror(errno));
 }
 
+pid_t fork_task(const char *group, int cpu, int prio)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	set_cpu(0, cpu);
+	if (cg_enter(group, getpid()) || (prio && set_policy(0, SCHED_FIFO, prio)))
+		die("task of %s: %s", group, strerror(errno));
+	return 0;
+}
+
+void spin(volatile int64_t *used)
+{
+	for (;;) {
+		relax();
+		*used = cputime();
+	}
+}
+
 static int cpus;
 
 /* Once, at the start: it is in sysfs, where one waits for CPUs that come or go. */

@@ -14,25 +14,20 @@
 #define FAIR 4.7
 #define TOLERANCE 0.3
 
-static pid_t start(const char *group, int prio, int64_t *used)
+static pid_t start(const char *group, int prio, volatile int64_t *used)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_task(group, nr_cpus() - 1, prio);
 
-	if (pid)
-		return pid;
-	set_cpu(0, nr_cpus() - 1);
-	if (cg_enter(group, getpid()) || (prio && set_policy(0, SCHED_FIFO, prio)))
-		die("task of %s: %s", group, strerror(errno));
-	for (;;) {
-		relax();
-		*(volatile int64_t *)used = cputime();
-	}
+	if (!pid)
+		spin(used);
+	return pid;
 }
 
 int onlined_main(int argc, char **argv)
 {
 	double wanted[3] = { FAIR, 100.0 * RUNTIME_US / PERIOD_US, 0 }, got[3];
-	int64_t *used = shared(3 * sizeof(*used)), runtime[2] = { 0, MOST_US + 100 }, was[3];
+	volatile int64_t *used = shared(3 * sizeof(*used));
+	int64_t runtime[2] = { 0, MOST_US + 100 }, was[3];
 	pid_t pids[3];
 	int i, wrong = 0;
 

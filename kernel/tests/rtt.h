@@ -84,6 +84,13 @@ int64_t supply_response(const struct periodic *tasks, int i, int64_t runtime, in
 int set_policy(pid_t pid, int policy, int prio);
 int set_deadline(pid_t pid, int64_t runtime, int64_t period);
 void set_cpu(pid_t pid, int cpu);
+/*
+ * Start a task in a group, on one CPU and, unless @prio is 0, with SCHED_FIFO. Returns 0 to
+ * the task, as fork() does.
+ */
+pid_t fork_task(const char *group, int cpu, int prio);
+/* Never sleep, and tell the CPU time that one had. */
+void spin(volatile int64_t *used) __attribute__((noreturn));
 int nr_cpus(void);
 void cpu_plug(int cpu, bool in);
 void *shared(size_t size);

@@ -37,10 +37,7 @@ static pid_t start(volatile int64_t *used)
 	pid = fork();
 	if (!pid) {
 		set_cpu(0, 0);
-		for (;;) {
-			relax();
-			*used = cputime();
-		}
+		spin(used);
 	}
 	if (cg_enter(GROUP, pid) || set_policy(pid, SCHED_RR, 10))
 		die("task: %s", strerror(errno));

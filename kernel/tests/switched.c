@@ -44,10 +44,7 @@ int switched_main(int argc, char **argv)
 		if (set_policy(0, SCHED_FIFO, 1) || cg_enter("a/b", getpid()) ||
 		    set_policy(0, SCHED_OTHER, 0) || set_policy(0, SCHED_FIFO, 1))
 			die("SCHED_FIFO in a group: %s", strerror(errno));
-		for (;;) {
-			relax();
-			*used = cputime();
-		}
+		spin(used);
 	}
 	begin = now();
 	was = *used;

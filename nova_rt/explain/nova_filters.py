@@ -45,8 +45,9 @@ _MEANINGS = {
 # What they look at is told in more detail.
 _TOLD_ELSEWHERE = {'ComputeFilter', 'RTShareFilter'}
 _APART, _TOGETHER = 'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter'
-# They may refuse a host once it has taken some of the servers that are asked for.
-_COUNTING = {_APART, 'AggregateNumInstancesFilter', 'NumInstancesFilter'}
+# They may refuse a host once it has taken some of the servers that are asked for; servers of
+# a group that are to be apart have another.
+_COUNTING = {'AggregateNumInstancesFilter', 'NumInstancesFilter'}
 
 
 class Filters:
@@ -73,6 +74,8 @@ class Filters:
                            if not servers.isdisjoint(group.members)]
         spec.instance_group = group
         self._forced = set(spec.force_hosts or ()) if 'force_hosts' in spec else set()
+        self._counting = [each for each in self._enabled if type(each).__name__ in (
+            _COUNTING | {_APART} if group and group.policy == 'anti-affinity' else _COUNTING)]
 
     @property
     def on_one_host(self) -> bool:
@@ -104,14 +107,13 @@ class Filters:
         :param wanted: how many it would take without them
         :returns: the number, and a sentence on why no more; empty if that is not theirs
         """
-        counting = [each for each in self._enabled if type(each).__name__ in _COUNTING]
-        if self._forced or not counting:
+        if self._forced or not self._counting:
             return wanted, ''
         state, group = self._state_of(node), self._spec.instance_group
         members = list(group.members) if group else []
         try:
             for count in range(wanted):
-                for each in counting:
+                for each in self._counting:
                     if not self._passes(each, state):
                         return count, _refusal(each)[1]
                 # As Nova's scheduler notes which host it has chosen.
