@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping
-from collections.abc import Sequence
 import dataclasses
 import functools
 
@@ -24,7 +23,6 @@ from nova_rt import kinds
 from nova_rt import reservation
 from nova_rt import shortfalls
 from nova_rt.explain import nova_filters
-from nova_rt.explain import quotas
 from nova_rt.filters import host_view
 from nova_rt.filters import server_kind
 from nova_rt.instance import flavors
@@ -41,7 +39,6 @@ class Question:
     :ivar flavor: the name of the flavor that it asks for
     :ivar times: those that its hints ask for
     :ivar asked: the criticality that it says, None if it says none
-    :ivar quotas: of the caller, for a server that there is not yet
     """
 
     request: shortfalls.Request
@@ -49,7 +46,6 @@ class Question:
     flavor: str
     times: reservation.Times
     asked: criticality.Criticality | None = None
-    quotas: Sequence[quotas.Quota] = ()
 
     def hosts(self, context: nova_context.RequestContext) -> Iterator[shortfalls.Host]:
         """Yield all compute nodes of all cells that answer, by name."""
@@ -137,15 +133,14 @@ def of_flavor(context: nova_context.RequestContext, flavor: objects.Flavor,
         image=image, scheduler_hints=_as_stored(hints))
     spec.obj_set_defaults()
     spec.numa_topology, spec.pci_requests = _devices(whole, image)
-    wanted = flavors.reservation_of(whole)
     filters = nova_filters.Filters(context, spec)
     return Question(
         shortfalls.Request(
-            wanted, utils.resources_from_flavor_and_bfv(whole, False),
+            flavors.reservation_of(whole), utils.resources_from_flavor_and_bfv(whole, False),
             kind=kinds.chosen(flavor.extra_specs, {}), traits=_traits(flavor),
             on_one_host=filters.on_one_host),
         filters, flavor.name, reservation.times_from_hints(hints),
-        flavors.criticality_of(whole), quotas.of(context, flavor, wanted))
+        flavors.criticality_of(whole))
 
 
 def _as_stored(hints: Mapping[str, object]) -> dict[str, list[str]]:

@@ -13,7 +13,6 @@ from nova_rt.defrag.cloud import VCPUMove
 from nova_rt.defrag.limits import Limits
 from nova_rt.explain import collect
 from nova_rt.explain import migrations
-from nova_rt.explain import quotas
 from nova_rt.instance import live_move
 from nova_rt.rest import errors
 from nova_rt.rest import microversions
@@ -85,8 +84,6 @@ def _question(call: Call) -> tuple[collect.Question, reservation.Reservation]:
     try:
         question = collect.of_flavor(
             call.admin, common.flavor(call), call.body.get('hints', {}))
-    except quotas.UnreadableError as exc:
-        raise errors.UnavailableError(str(exc)) from None
     except reservation.InvalidReservationError as exc:
         raise errors.RefusedError(str(exc)) from None
     if question.request.wanted is None:

@@ -23,7 +23,7 @@ from nova_rt.view import waiting as view
 
 def explain(call: Call) -> Json:
     """Return what each host is short of now for a server, in the sum and by pCPU."""
-    question = _question(call)
+    question, limits = _question(call)
     request = question.request
     hosts = list(question.hosts(call.admin))
     moves = (pieces.moves_that_help(call.admin, hosts, question)
@@ -35,7 +35,7 @@ def explain(call: Call) -> Json:
             *([moves[host.name]] if host.name in moves else [])]) for host in hosts]}
     if microversions.has(call.version, '1.2'):
         answer['shortfalls'] = [_shortfall(each) for each in (
-            *quotas.shortfalls_of(question.quotas), *shortfalls.together(hosts, request))]
+            *quotas.shortfalls_of(limits), *shortfalls.together(hosts, request))]
     if microversions.has(call.version, '1.6'):
         waits = view.one(call.admin, call.body['server']) if 'server' in call.body else None
         answer['waiting'] = None if waits is None else waiting.of_entry(waits)
@@ -47,7 +47,7 @@ def capacity(call: Call) -> Json:
 
     :raises RefusedError: if the flavor takes nothing, so that any number fits
     """
-    question = _question(call)
+    question, limits = _question(call)
     request = question.request
     if not any(request.needs.values()):
         raise errors.RefusedError(
@@ -63,20 +63,26 @@ def capacity(call: Call) -> Json:
     if microversions.has(call.version, '1.2'):
         answer['quotas'] = [{
             'owner': each.owner, 'resource': each.resource, 'servers': each.servers,
-            'sentence': str(each)} for each in question.quotas]
+            'sentence': str(each)} for each in limits]
     return answer
 
 
-def _question(call: Call) -> collect.Question:
-    """Return what is asked for: by a server, or by a flavor and hints.
+def _question(call: Call) -> tuple[collect.Question, list[quotas.Quota]]:
+    """Return what is asked for, by a server, or by a flavor and hints; and its quotas.
+
+    A server that there is already has none: it counts for them.
 
     :raises RefusedError: if there is no such server or flavor, or its reservation
         is invalid
+    :raises UnavailableError: if the quotas cannot be read
     """
     try:
         if 'server' in call.body:
-            return collect.of_server(call.admin, call.body['server'])
-        return collect.of_flavor(call.admin, common.flavor(call), call.body.get('hints', {}))
+            return collect.of_server(call.admin, call.body['server']), []
+        flavor = common.flavor(call)
+        question = collect.of_flavor(call.admin, flavor, call.body.get('hints', {}))
+        return question, (quotas.of(call.admin, flavor, question.request.wanted)
+                          if microversions.has(call.version, '1.2') else [])
     except exception.NotFound:
         raise servers.unknown(call.body['server']) from None
     except quotas.UnreadableError as exc:

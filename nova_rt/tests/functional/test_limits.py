@@ -19,7 +19,8 @@ import pytest
 from nova_rt import allocations
 from nova_rt import bandwidth
 from nova_rt import reservation
-from nova_rt.explain import collect
+from nova_rt.explain import quotas
+from nova_rt.instance import flavors
 from nova_rt.instance import hint_update
 from nova_rt.instance import holdings
 from nova_rt.limits import keystone
@@ -253,9 +254,9 @@ class TestOperations(LimitTestCase):
         flavor = self.make_flavor(30, 2)
         self.boot(flavor)
         asker = context.RequestContext('fake', self.api.project_id, is_admin=True)
-        asked = collect.of_flavor(
-            asker, objects.Flavor.get_by_flavor_id(asker, flavor), {}).quotas
-        share, = (each for each in asked if each.resource == 'share')
+        asked = objects.Flavor.get_by_flavor_id(asker, flavor)
+        told = quotas.of(asker, asked, flavors.reservation_of(asked))
+        share, = (each for each in told if each.resource == 'share')
         assert share.servers == 0
         assert str(share) == 'The project may have 100% of a CPU reserved, and has 60%.'
 

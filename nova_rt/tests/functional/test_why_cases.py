@@ -19,6 +19,7 @@ from nova_rt import shortfalls
 from nova_rt.explain import collect
 from nova_rt.explain import quotas
 from nova_rt.instance import eviction
+from nova_rt.instance import flavors
 from nova_rt.testing import cloud
 from nova_rt.view import hosts
 
@@ -318,8 +319,8 @@ class TestQuotas(WhyCase):
         with pytest.raises(client.OpenStackApiException, match='Quota exceeded'):
             self.boot(flavor)
         asker = context.RequestContext(self.api.auth_user, self.api.project_id, is_admin=True)
-        (told,) = quotas.shortfalls_of(collect.of_flavor(
-            asker, objects.Flavor.get_by_flavor_id(asker, flavor), {}).quotas)
+        asked = objects.Flavor.get_by_flavor_id(asker, flavor)
+        (told,) = quotas.shortfalls_of(quotas.of(asker, asked, flavors.reservation_of(asked)))
         self.assertEqual(('', 'quota', sentence), (told.host, told.what, told.sentence))
 
     def test_quotas_of_the_project_and_the_user(self):

@@ -6,8 +6,8 @@ from nova import objects
 from nova.tests.functional.api import client
 import pytest
 
-from nova_rt.explain import collect
 from nova_rt.explain import quotas
+from nova_rt.instance import flavors
 from nova_rt.testing import cloud
 
 
@@ -22,8 +22,8 @@ class TestQuotas(cloud.CloudTestCase):
     def asked(self, user='fake'):
         """Return the quotas of a user of the project, for the flavor."""
         asker = context.RequestContext(user, self.api.project_id, is_admin=True)
-        return collect.of_flavor(
-            asker, objects.Flavor.get_by_flavor_id(asker, self.flavor), {}).quotas
+        flavor = objects.Flavor.get_by_flavor_id(asker, self.flavor)
+        return quotas.of(asker, flavor, flavors.reservation_of(flavor))
 
     def test_each_server_that_fits_in_may_be_created_and_no_other(self):
         for servers, left in ((2, 5), (1, 3), (0, 1)):
@@ -59,9 +59,9 @@ class TestQuotas(cloud.CloudTestCase):
         self.assertEqual((0, 0), (only.servers, only.left))
 
     def test_a_caller_without_a_project_has_no_quota(self):
-        self.assertEqual([], collect.of_flavor(
-            context.get_admin_context(), objects.Flavor.get_by_flavor_id(
-                context.get_admin_context(), self.flavor), {}).quotas)
+        admin = context.get_admin_context()
+        self.assertEqual([], quotas.of(
+            admin, objects.Flavor.get_by_flavor_id(admin, self.flavor), None))
 
     def test_limits_that_keystone_does_not_tell_are_one_sentence(self):
         # Nothing is configured for oslo.limit.
@@ -72,8 +72,3 @@ class TestQuotas(cloud.CloudTestCase):
     def test_without_quotas_there_is_nothing_to_tell(self):
         self.flags(driver='nova.quota.NoopQuotaDriver', group='quota')
         self.assertEqual([], self.asked())
-
-    def test_an_existing_server_is_not_counted_again(self):
-        server = self.boot(self.flavor)
-        self.assertEqual((), collect.of_server(
-            context.get_admin_context(), server['id']).quotas)

@@ -141,6 +141,13 @@ class TestBetween(BetweenCase):
         self.assertEqual(([], 'There is room already, so nothing need be moved.'),
                          (plan['steps'], plan['proof']))
 
+    def test_a_plan_asks_keystone_for_no_limits(self):
+        # Nothing is configured for oslo.limit, so they cannot be read.
+        self.flags(driver='nova.quota.UnifiedLimitsDriver', group='quota')
+        with pytest.raises(exceptions.CommandError, match=r'look at \[quota\]'):
+            self.api_of().post('/capacity', {'flavor': self.wanted})
+        self.assertEqual('host1', self.planned()['host'])
+
     def test_without_being_asked_nothing_is_migrated(self):
         command = defrag.Run(mock.Mock(stderr=io.StringIO()), None)
         command.app.client_manager.rt = self.api_of()
