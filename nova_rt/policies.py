@@ -101,8 +101,12 @@ _RULES = [
           'rt:servers:all_projects see all.'),
     _rule(PROJECTS_LIST, _PROJECT, 'GET', '/projects',
           'List what projects hold; those with rt:servers:all_projects see all.'),
-    _rule(WHY, _CLOUD, 'POST', '/why', 'Ask what keeps a server from each host.'),
-    _rule(CAPACITY, _CLOUD, 'POST', '/capacity', 'Ask how many more servers fit.'),
+    _rule(WHY, _CLOUD, 'POST', '/why',
+          'Ask what keeps a server from each host, by its name; without '
+          'rt:servers:all_projects only for servers and flavors of the own project.'),
+    _rule(CAPACITY, _CLOUD, 'POST', '/capacity',
+          'Ask how many more servers fit each host, by its name; without '
+          'rt:servers:all_projects only for flavors of the own project.'),
 ]
 
 

@@ -7,6 +7,7 @@ from nova import exception
 from nova import objects
 
 from nova_rt import kinds
+from nova_rt import policies
 from nova_rt import reservation
 from nova_rt import wording
 from nova_rt.rest import errors
@@ -30,15 +31,19 @@ def of_kind(kind: kinds.Kind | None) -> str | None:
 def flavor(call: Call) -> objects.Flavor:
     """Return the flavor that the body names, by id or name.
 
-    :raises NotFoundError: if there is none
+    Those who see servers of all projects see all flavors, others what Nova lets their project
+    use.
+
+    :raises NotFoundError: if there is none, or not for the caller
     """
     name = call.body['flavor']
+    context = call.admin if call.allows(policies.SERVERS_ALL) else call.context
     try:
-        return objects.Flavor.get_by_flavor_id(call.admin, name, 'no')
+        return objects.Flavor.get_by_flavor_id(context, name, 'no')
     except exception.FlavorNotFound:
         pass
     try:
-        return objects.Flavor.get_by_name(call.admin, name)
+        return objects.Flavor.get_by_name(context, name)
     except exception.NotFound:
         raise errors.NotFoundError(
             f'There is no flavor {wording.shown(name)}: give an id or name that '

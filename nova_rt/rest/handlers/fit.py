@@ -72,12 +72,13 @@ def _question(call: Call) -> tuple[collect.Question, list[quotas.Quota]]:
 
     A server that there is already has none: it counts for them.
 
-    :raises RefusedError: if there is no such server or flavor, or its reservation
-        is invalid
+    :raises NotFoundError: if there is no such server or flavor, or not for the caller
+    :raises RefusedError: if its reservation is invalid
     :raises UnavailableError: if the quotas cannot be read
     """
     try:
         if 'server' in call.body:
+            servers.check_visible(call, call.body['server'])
             return collect.of_server(call.admin, call.body['server']), []
         flavor = common.flavor(call)
         question = collect.of_flavor(call.admin, flavor, call.body.get('hints', {}))

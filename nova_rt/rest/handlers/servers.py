@@ -10,6 +10,7 @@ import dataclasses
 import functools
 
 from nova import exception
+from nova import objects
 
 from nova_rt import policies
 from nova_rt.instance import compute_call
@@ -70,11 +71,20 @@ def named(call: Call) -> servers.Server:
         server = servers.one(call.admin, uuid)
     except exception.NotFound:
         raise unknown(uuid) from None
-    if not (server.project == call.context.project_id
-            or call.allows(policies.SERVERS_ALL)):
-        # Whether there is one is none of the caller's business.
-        raise unknown(uuid)
+    _check_theirs(call, uuid, server.project)
     return server
+
+
+def check_visible(call: Call, uuid: str) -> None:
+    """Refuse a server of another project, unless the caller may see servers of all projects.
+
+    :raises NotFoundError: if there is no such server, or not for the caller
+    """
+    try:
+        mapping = objects.InstanceMapping.get_by_instance_uuid(call.admin, uuid)
+    except exception.InstanceMappingNotFound:
+        raise unknown(uuid) from None
+    _check_theirs(call, uuid, mapping.project_id)
 
 
 def unknown(uuid: str) -> errors.NotFoundError:
@@ -122,6 +132,12 @@ def scope(call: Call) -> holders.Scope:
                 'Your roles allow to see the servers of your own project only.')
         wanted = own
     return holders.Scope(wanted, call.query.get('host'))
+
+
+def _check_theirs(call: Call, uuid: str, project: str) -> None:
+    if project != call.context.project_id and not call.allows(policies.SERVERS_ALL):
+        # Whether there is one is none of the caller's business.
+        raise unknown(uuid)
 
 
 def _server(call: Call, server: servers.Server) -> Json:

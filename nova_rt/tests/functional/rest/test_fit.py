@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What keeps a server from each host, and how many more fit, asked by requests."""
 
+from unittest import mock
+
 from keystoneauth1 import session
 from keystoneauth1 import token_endpoint
 from osc_lib import exceptions
 import pytest
 
+from nova_rt import policies
 from nova_rt.osc import client
 from nova_rt.tests.functional.rest import operators_cloud
 from nova_rt.tests.functional.rest import test_commands
@@ -42,3 +45,40 @@ class TestQuotas(FitCase):
         for path in ('/why', '/capacity'):
             self.assert_refused('look at [quota]', path, flavor=self.flavor, version='1.2')
             self.assertEqual(2, len(self.ask(path, flavor=self.flavor, version='1.1')['hosts']))
+
+
+class TestOpenPolicy(FitCase):
+    """The operator lets readers of a project ask."""
+
+    def setUp(self):
+        opened = [policies._rule(name, policies._PROJECT, 'POST', path, 'Ask.')
+                  for name, path in ((policies.WHY, '/why'), (policies.CAPACITY, '/capacity'))]
+        kept = [rule for rule in policies._RULES
+                if rule.name not in (policies.WHY, policies.CAPACITY)]
+        with mock.patch.object(policies, '_RULES', [*kept, *opened]):
+            super().setUp()
+
+    def test_a_user_asks_for_the_project_s_own_servers_only(self):
+        own = {'server': self.batch['id'], 'token': 'user'}
+        self.assertEqual(50_000, self.ask('/why', **own)['reservation']['runtime_us'])
+        for server in (self.web['id'], self.large['id'], self.flavor):
+            self.assert_refused(f'There is no server {server}: give the id that "openstack '
+                                'server list" shows. (HTTP 404)', '/why', server=server,
+                                token='user')
+        # An administrator of the same project sees all.
+        self.assertTrue(self.ask('/why', server=self.large['id'])['fault'])
+
+    def test_a_flavor_that_the_project_may_not_use_is_none(self):
+        private = self._create_flavor(
+            vcpu=1, memory_mb=64, disk=1, is_public=False, name='secret')
+        for path in ('/why', '/capacity'):
+            for name in (private, 'secret'):
+                self.assert_refused(
+                    f"There is no flavor '{name}': give an id or name that \"openstack flavor "
+                    'list --all" shows. (HTTP 404)', path, flavor=name, token='user')
+                self.assertEqual(2, len(self.ask(path, flavor=name)['hosts']))
+        self.admin_api.api_post(f'/flavors/{private}/action', {
+            'addTenantAccess': {'tenant': operators_cloud.OTHER_PROJECT}})
+        for path in ('/why', '/capacity'):
+            self.assertEqual(2, len(self.ask(path, flavor='secret', token='user')['hosts']))
+            self.assertEqual(2, len(self.ask(path, flavor=self.flavor, token='user')['hosts']))
