@@ -92,13 +92,22 @@ class Shortfall:
     sentence: str
 
 
-def explain(hosts: Iterable[Host], request: Request) -> Iterator[Shortfall]:
-    """Yield what is missing now, for all servers of the request and host by host."""
+_NO_MOVES: Mapping[str, Shortfall] = {}
+
+
+def explain(hosts: Iterable[Host], request: Request,
+            moves: Mapping[str, Shortfall] = _NO_MOVES) -> Iterator[Shortfall]:
+    """Yield what is missing now, for all servers of the request and host by host.
+
+    :param moves: that would make room, by host
+    """
     hosts = list(hosts)
     yield from together(hosts, request)
     for host in hosts:
         yield from of_host(host, request) or [Shortfall(
             host.name, '', '', '', '', 'The server fits now.')]
+        if host.name in moves:
+            yield moves[host.name]
 
 
 def of_host(host: Host, request: Request) -> list[Shortfall]:

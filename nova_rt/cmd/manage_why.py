@@ -42,10 +42,13 @@ def _rows(server: str) -> Iterator[tuple[str, ...]]:
 
     from nova_rt import shortfalls
     from nova_rt.explain import collect
+    from nova_rt.explain import pieces
 
     admin = context.get_admin_context()
     question = collect.of_server(admin, server)
     if question.request.fault:
         yield '', 'fault', '', '', '', question.request.fault
-    for shortfall in shortfalls.explain(question.hosts(admin), question.request):
+    hosts = list(question.hosts(admin))
+    for shortfall in shortfalls.explain(
+            hosts, question.request, pieces.moves_that_help(admin, hosts, question)):
         yield dataclasses.astuple(shortfall)

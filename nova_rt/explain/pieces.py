@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import contextlib
+import functools
 import shlex
 
 from nova import context as nova_context
@@ -27,7 +28,8 @@ def moves_that_help(context: nova_context.RequestContext, among: Sequence[shortf
     """Return by host that moves would make room, for those where some were found quickly.
 
     Of the hosts that lack nothing but bandwidth in one piece, those with the most left
-    are looked at.
+    are looked at. Whether a host's claim makes the moves by itself, it reports, to
+    ``RTShareFilter`` as well.
 
     :param context: of an administrator
     """
@@ -50,14 +52,27 @@ def _entry(context: nova_context.RequestContext, name: str,
         if (wanted is None or host.reported is None
                 or host.moves is moving.Moving.NEVER):
             return None
-        plan = planner.room(hosts.filled(host.reported, held), hosts.movable(held), wanted,
-                            planner.AT_DESK)
+        search = functools.partial(planner.room, hosts.filled(host.reported, held),
+                                   hosts.movable(held), wanted)
+        # The filter passes no such host for several servers at once.
+        alone = host.moves is moving.Moving.REFUSED and question.request.count == 1
+        plan = search(planner.AT_CLAIM) if alone else None
         if plan is not None and plan.moves:
-            return shortfalls.Shortfall(
-                name, 'moves', '', '', '',
+            return _told(name, (
+                'If no host has room as it is, this one makes room by itself: it moves '
+                f'{wording.counted(len(plan.moves), "vCPU")} ([rt] defrag_on_refusal).'))
+        plan = search(planner.AT_DESK)
+        if plan is not None and plan.moves:
+            return _told(name, (
                 f'Moving {wording.counted(len(plan.moves), "vCPU")} '
-                f'({_command(name, question)}) would make room.')
+                f'({_command(name, question)}) would make room'
+                + (', but by itself the host makes no more than '
+                   f'{wording.counted(planner.AT_CLAIM, "move")}.' if alone else '.')))
     return None
+
+
+def _told(name: str, sentence: str) -> shortfalls.Shortfall:
+    return shortfalls.Shortfall(name, 'moves', '', '', '', sentence)
 
 
 def _command(host: str, question: collect.Question) -> str:

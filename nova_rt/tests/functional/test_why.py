@@ -13,14 +13,11 @@ from nova_rt.cmd import manage_why
 from nova_rt.testing import cloud
 
 
-class TestWhy(cloud.CloudTestCase):
+class WhyCase(cloud.CloudTestCase):
 
     def setUp(self):
         super().setUp()
         self.flags(driver='nova.quota.NoopQuotaDriver', group='quota')
-        for host in ('host1', 'host2'):
-            self.start(host)
-            self.boot(self.make_flavor(60, 4), az=f'nova:{host}')
 
     def why(self, server):
         """Return the rows about a server, by host."""
@@ -37,6 +34,15 @@ class TestWhy(cloud.CloudTestCase):
     def refused(self, percent=40, vcpus=4, **kwargs):
         return self.boot(self.make_flavor(percent, vcpus, **kwargs),
                          state='ERROR')
+
+
+class TestWhy(WhyCase):
+
+    def setUp(self):
+        super().setUp()
+        for host in ('host1', 'host2'):
+            self.start(host)
+            self.boot(self.make_flavor(60, 4), az=f'nova:{host}')
 
     def test_what_placement_refused_is_told_host_by_host_and_pcpu_by_pcpu(self):
         told = self.why(self.refused())
@@ -149,3 +155,28 @@ class TestWhy(cloud.CloudTestCase):
             self.why({'id': 'any'})
         self.assertIn('A database cannot be read: the connection is not a '
                       'database URL', str(why.value))
+
+
+class TestWhyWithMoves(WhyCase):
+    """60% fit none of four pCPUs with 45% on each, but do once a vCPU is moved."""
+
+    def setUp(self):
+        super().setUp()
+        self.start('host1')
+        half = self.make_flavor(45, 1)
+        for _ in range(4):
+            self.boot(half)
+
+    def test_that_moves_would_make_room_is_told_with_the_command(self):
+        told = self.why(self.refused(60, 1))['host1'][-1]
+        self.assertEqual('moves', told['what'])
+        self.assertIn('Moving 1 vCPU (openstack rt defrag plan --host host1', told['why'])
+
+    def test_a_host_that_makes_room_by_itself_is_told_to_and_does(self):
+        refused = self.refused(60, 1)
+        self.flags(defrag_on_refusal=True, group='rt')
+        self._run_periodics()
+        self.assertEqual(
+            'If no host has room as it is, this one makes room by itself: it moves 1 vCPU '
+            '([rt] defrag_on_refusal).', self.why(refused)['host1'][-1]['why'])
+        self.boot(self.make_flavor(60, 1))

@@ -9,9 +9,11 @@ import pytest
 
 from nova_rt import bandwidth
 from nova_rt import ledger
+from nova_rt import moving
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt import shortfalls
+from nova_rt.defrag import planner
 from nova_rt.explain import collect
 from nova_rt.explain import pieces
 from nova_rt.view import hosts
@@ -35,7 +37,8 @@ REPORTED = hosts.filled(EMPTY, held())
 @pytest.fixture
 def one(monkeypatch):
     """What servers hold on each host that is looked at."""
-    one = mock.Mock(return_value=(mock.Mock(reported=REPORTED), held()))
+    one = mock.Mock(return_value=(
+        mock.Mock(reported=REPORTED, moves=moving.Moving.ASKED), held()))
     monkeypatch.setattr(pieces.hosts, 'one', one)
     return one
 
@@ -44,9 +47,9 @@ def host(name='host1', reported=REPORTED):
     return shortfalls.Host(name, '', reported, PLENTY)
 
 
-def told(*among, flavor='rt1', times=reservation.Times()):  # noqa: B008
+def told(*among, flavor='rt1', times=reservation.Times(), count=1):  # noqa: B008
     return pieces.moves_that_help(mock.sentinel.admin, among, collect.Question(
-        shortfalls.Request(WANTED, {'VCPU': 1}), mock.Mock(), flavor, times))
+        shortfalls.Request(WANTED, {'VCPU': 1}, count=count), mock.Mock(), flavor, times))
 
 
 def test_moves_are_told_with_the_command_that_shows_them(one):
@@ -54,6 +57,27 @@ def test_moves_are_told_with_the_command_that_shows_them(one):
     assert (found.what, found.sentence) == (
         'moves', 'Moving 1 vCPU (openstack rt defrag plan --host host1 --flavor rt1) would '
                  'make room.')
+
+
+def test_a_host_that_makes_room_by_itself_is_told_to(one):
+    one.return_value[0].moves = moving.Moving.REFUSED
+    assert told(host())['host1'].sentence == (
+        'If no host has room as it is, this one makes room by itself: it moves 1 vCPU '
+        '([rt] defrag_on_refusal).')
+
+
+def test_for_several_servers_at_once_no_host_makes_room_by_itself(one):
+    one.return_value[0].moves = moving.Moving.REFUSED
+    assert told(host(), count=2)['host1'].sentence == (
+        'Moving 1 vCPU (openstack rt defrag plan --host host1 --flavor rt1) would make room.')
+
+
+def test_a_host_makes_no_more_moves_by_itself_than_a_claim_does(one, monkeypatch):
+    one.return_value[0].moves = moving.Moving.REFUSED
+    monkeypatch.setattr(planner, 'AT_CLAIM', 0)
+    assert told(host())['host1'].sentence == (
+        'Moving 1 vCPU (openstack rt defrag plan --host host1 --flavor rt1) would make room, '
+        'but by itself the host makes no more than 0 moves.')
 
 
 def test_the_command_has_the_hints_and_a_name_as_a_shell_takes_it(one):
