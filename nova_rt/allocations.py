@@ -23,6 +23,7 @@ from oslo_log import log as logging
 from requests import Response
 
 from nova_rt import shares
+from nova_rt.units import Units
 
 LOG = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ _READ_VERSION = '1.9'
 _CANDIDATES_VERSION = '1.36'
 # Placement's answer to a question for a trait that it does not know.
 _UNKNOWN_TRAIT = 400
+_UNKNOWN_UNITS: Mapping[str, Units] = {}
 
 # What Placement returns for a consumer, and the resources in it by provider.
 Payload = dict[str, Any]
@@ -44,10 +46,13 @@ class Host:
 
     :ivar left: by resource class, what may still be allocated; without the share if
         the host lacks the trait that is required with it
+    :ivar units: by resource class, what may be allocated at once; empty if that was not
+        asked for
     """
 
     left: Mapping[str, int]
     traits: frozenset[str]
+    units: Mapping[str, Units] = dataclasses.field(default_factory=dict)
 
 
 class PlacementClient:
@@ -84,12 +89,14 @@ class PlacementClient:
             name: int((inventory['total'] - inventory['reserved'])
                       * inventory['allocation_ratio']) - used.get(name, 0)
             for name, inventory in inventories.items()},
-            self._of_provider(provider, 'traits').get('traits', ()))
+            self._of_provider(provider, 'traits').get('traits', ()),
+            {name: Units(inventory['min_unit'], inventory['max_unit'], inventory['step_size'])
+             for name, inventory in inventories.items()})
 
     def hosts_with_vcpus(self) -> dict[str, Host]:
         """Return all hosts that have a vCPU left, by provider, with one question.
 
-        For others, :meth:`host` has to be asked one by one.
+        For others, and for units, :meth:`host` has to be asked one by one.
         """
         response = self._get('/allocation_candidates?resources=VCPU:1', _CANDIDATES_VERSION)
         summaries = response.json()['provider_summaries'] if response else {}
@@ -97,6 +104,20 @@ class PlacementClient:
             {name: resource['capacity'] - resource['used']
              for name, resource in summary['resources'].items()}, summary['traits'])
             for provider, summary in summaries.items()}
+
+    def that_may_give(self, needs: Mapping[str, int]) -> frozenset[str] | None:
+        """Return the providers, by uuid, from whose trees Placement would allocate all of this.
+
+        One question for all of them. Besides what is left, units count: see :class:`Host`.
+
+        :param needs: amounts by resource class, not all of them 0
+        :returns: None if Placement does not know what is asked for
+        """
+        resources = ','.join(f'{name}:{amount}' for name, amount in sorted(needs.items())
+                             if amount)
+        response = self._get(
+            f'/allocation_candidates?resources={resources}', _CANDIDATES_VERSION)
+        return frozenset(response.json()['provider_summaries']) if response else None
 
     def capacity(self, provider: str) -> int | None:
         """Return the share that a host offers, None without an inventory."""
@@ -301,10 +322,11 @@ class PlacementClient:
             url, version=version, global_request_id=self._context.global_id)
 
 
-def _host(left: dict[str, int], traits: Iterable[str]) -> Host:
+def _host(left: dict[str, int], traits: Iterable[str],
+          units: Mapping[str, Units] = _UNKNOWN_UNITS) -> Host:
     if shares.TRAIT not in traits:
         left.pop(shares.RESOURCE_CLASS, None)
-    return Host(left, frozenset(traits))
+    return Host(left, frozenset(traits), units)
 
 
 def shared_out(server: Payload, move: Payload, provider: str, share: int,

@@ -15,6 +15,7 @@ from nova_rt import kinds
 from nova_rt import ledger
 from nova_rt import reservation
 from nova_rt import shares
+from nova_rt.units import Units
 
 # As flavors and images ask for traits.
 REQUIRED, FORBIDDEN = 'required', 'forbidden'
@@ -62,6 +63,7 @@ class Host:
         sentences
     :ivar most: returns how many of so many such servers it may have, as all have room, and a
         sentence on why no more
+    :ivar units: by resource class, what Placement allocates at once, as far as that matters
     """
 
     name: str
@@ -73,6 +75,12 @@ class Host:
     traits: Collection[str] = ()
     refusals: Collection[tuple[str, str]] = ()
     most: Callable[[int], tuple[int, str]] = dataclasses.field(default=_as_many, compare=False)
+    units: Mapping[str, Units] = dataclasses.field(default_factory=dict)
+
+    def never_gives(self, name: str, amount: int) -> str | None:
+        """Return why Placement never allocates so much of a resource class here, if so."""
+        units = self.units.get(name)
+        return units.refusal(amount) if units is not None and amount else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -215,7 +223,7 @@ def _nearest(host: Host, request: Request) -> list[Shortfall]:
     """Return what would fit a host that takes such servers, if only bandwidth is short."""
     wanted = request.wanted
     if (wanted is None or host.reported is None or host.trouble
-            or any(host.left.get(name, 0) < needed
+            or any(host.left.get(name, 0) < needed or host.never_gives(name, needed)
                    for name, needed in request.needs.items()
                    if name != shares.RESOURCE_CLASS)):
         return []
@@ -239,7 +247,11 @@ def _of_host(host: Host, wanted: reservation.Reservation | None,
                  if name != shares.RESOURCE_CLASS}
     for name, needed in sorted(needs.items()):
         left = host.left.get(name, 0)
-        if left < needed:
+        never = host.never_gives(name, needed)
+        if never is not None:
+            yield Shortfall(host.name, name, _amount(name, needed), _amount(name, left), '',
+                            never)
+        elif left < needed:
             yield Shortfall(
                 host.name, name, _amount(name, needed), _amount(name, left),
                 _amount(name, needed - left),

@@ -118,10 +118,8 @@ def _choices(context: nova_context.RequestContext, spec: objects.RequestSpec,
 
 def _after(host: shortfalls.Host, possible: victims.Room,
            runtimes: dict[str, int]) -> shortfalls.Host:
-    return shortfalls.Host(
-        host.name, host.trouble, possible.after(runtimes),
-        {**host.left, shares.RESOURCE_CLASS: possible.share_left + possible.freed(runtimes)},
-        host.kind, host.policy, host.traits, host.refusals)
+    return dataclasses.replace(host, reported=possible.after(runtimes), left={
+        **host.left, shares.RESOURCE_CLASS: possible.share_left + possible.freed(runtimes)})
 
 
 def _filled(reported: shares.HostShares,

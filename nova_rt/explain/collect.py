@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
@@ -21,6 +22,7 @@ from nova_rt import allocations
 from nova_rt import criticality
 from nova_rt import kinds
 from nova_rt import reservation
+from nova_rt import shares
 from nova_rt import shortfalls
 from nova_rt.explain import nova_filters
 from nova_rt.filters import host_view
@@ -49,22 +51,44 @@ class Question:
 
     def hosts(self, context: nova_context.RequestContext) -> Iterator[shortfalls.Host]:
         """Yield all compute nodes of all cells that answer, by name."""
-        placement = allocations.PlacementClient(context)
-        known = placement.hosts_with_vcpus()
+        provider = _providers(context, self.request.needs)
         for each in nodes.every(context):
             node = each.node
-            there = known.get(node.uuid) or placement.host(node.uuid)
+            there = provider(node.uuid)
             yield shortfalls.Host(
                 node.host, each.trouble, host_view.reported_by(node), there.left,
                 host_view.kind_of(node), host_view.policy_of(node), there.traits,
                 (*self.filters.refusals(node), *self._of_ours(node)),
-                functools.partial(self.filters.most, node))
+                functools.partial(self.filters.most, node), there.units)
 
     def _of_ours(self, node: objects.ComputeNode) -> Iterator[tuple[str, str]]:
         refusal = (None if self.request.wanted is None
                    else host_view.refusal(node, self.asked))
         if refusal is not None:
             yield refusal[0], f'The host {refusal[1]}.'
+
+
+def _providers(context: nova_context.RequestContext,
+               needs: Mapping[str, int]) -> Callable[[str], allocations.Host]:
+    """Return what returns a host as Placement knows it, by the uuid of its provider.
+
+    All are asked for at once. Only those from which Placement gives no such amounts, though
+    enough is left of each, are asked for again, with their units. The share's unit is no
+    limit: see :func:`nova_rt.virt.inventory.offer`.
+    """
+    placement = allocations.PlacementClient(context)
+    known = placement.hosts_with_vcpus()
+    others = {name: amount for name, amount in needs.items()
+              if amount and name != shares.RESOURCE_CLASS}
+    giving = placement.that_may_give(others) if others else None
+
+    def provider(uuid: str) -> allocations.Host:
+        there = known.get(uuid)
+        if there is None or (giving is not None and uuid not in giving and all(
+                there.left.get(name, 0) >= amount for name, amount in others.items())):
+            return placement.host(uuid)
+        return there
+    return provider
 
 
 def of_server(context: nova_context.RequestContext, server: str) -> Question:

@@ -5,6 +5,8 @@ Each case asks Nova for a server, which it must refuse, and then why. The cases 
 share a cloud.
 """
 
+import contextlib
+import copy
 import time
 
 from nova import context
@@ -161,6 +163,32 @@ class TestPlacement(WhyCase):
         self.boot(self.flavor(1, 4))
         self.refused('VCPU', 'Placement has too little left', self.flavor(1, 3))
         self.fits(self.flavor(1, 1))
+
+    def test_more_than_placement_allocates_at_once(self):
+        """As of a host that has fewer CPUs than its cpu_allocation_ratio lets run."""
+        for name, unit, flavor, sentence in (
+                ('VCPU', {'max_unit': 2}, self.flavor(1, 3),
+                 'Placement allocates at most 2 at once (max_unit).'),
+                ('MEMORY_MB', {'min_unit': 65}, self.flavor(1, 1),
+                 'Placement allocates at least 65 at once (min_unit).'),
+                ('MEMORY_MB', {'step_size': 60}, self.flavor(1, 1),
+                 'Placement allocates multiples of 60 only (step_size).')):
+            with self.inventory(name, unit):
+                self.refused(name, sentence, flavor)
+            self.fits(flavor)
+
+    @contextlib.contextmanager
+    def inventory(self, name, changes):
+        """Change what Placement has of a resource class of host1."""
+        path = f'/resource_providers/{self._get_provider_uuid_by_host("host1")}/inventories'
+        before = self.placement.get(path).body
+        after = copy.deepcopy(before)
+        after['inventories'][name].update(changes)
+        self.placement.put(path, after)
+        yield
+        before['resource_provider_generation'] = self.placement.get(path).body[
+            'resource_provider_generation']
+        self.placement.put(path, before)
 
     def test_traits(self):
         provider = self._get_provider_uuid_by_host('host1')

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+from unittest import mock
+
 from keystoneauth1 import exceptions as ks_exc
 from nova import exception
 import pytest
@@ -163,3 +165,14 @@ def test_what_cannot_be_given_back_is_left_for_the_next_time(caplog):
     placement = allocations.PlacementClient(Context(), Away())
     assert not placement.try_to_give_back('server', HOST)
     assert 'no answer' in caplog.text
+
+
+@pytest.mark.parametrize(('answer', 'giving'), [
+    (Answer(200, body={'provider_summaries': {HOST: {}}}), {HOST}),
+    (Answer(400, 'Invalid resource class'), None)])
+def test_who_may_give_all_of_it_is_asked_in_one_question(answer, giving):
+    placement = mock.Mock(get=mock.Mock(return_value=answer))
+    assert allocations.PlacementClient(mock.Mock(), placement).that_may_give(
+        {'VCPU': 2, 'DISK_GB': 0, 'MEMORY_MB': 64}) == giving
+    (asked,) = placement.get.call_args_list
+    assert asked.args == ('/allocation_candidates?resources=MEMORY_MB:64,VCPU:2',)

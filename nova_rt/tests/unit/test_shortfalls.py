@@ -11,6 +11,7 @@ from nova_rt import kinds
 from nova_rt import reservation
 from nova_rt import shares
 from nova_rt import shortfalls
+from nova_rt import units
 
 WANTED = reservation.Reservation(50_000, 100_000, 2)
 NEEDS = {'VCPU': 2, 'CUSTOM_RT_SHARE': WANTED.share}
@@ -191,3 +192,29 @@ def test_waiting_helps_where_nothing_lacks_but_bandwidth(changes, waits):
         wanted, {'MEMORY_MB': 64, shares.RESOURCE_CLASS: wanted.share},
         kind=kinds.Choice(kinds.Kind.CONTAINER, 'it is'))
     assert shortfalls.only_room(dataclasses.replace(host, **changes), request) is waits
+
+
+@pytest.mark.parametrize(('limits', 'sentence'), [
+    (units.Units(1, 1, 1), 'Placement allocates at most 1 at once (max_unit).'),
+    (units.Units(4, 16, 1), 'Placement allocates at least 4 at once (min_unit).'),
+    (units.Units(1, 16, 4), 'Placement allocates multiples of 4 only (step_size).'),
+    (units.Units(1, 2, 1), None), (units.Units(2, 16, 2), None)])
+def test_what_placement_never_allocates_at_once_is_told_whatever_is_left(limits, sentence):
+    host = shortfalls.Host('host1', '', filled(), PLENTY, units={'VCPU': limits})
+    for left, told in ((8, sentence), (0, sentence or 'Placement has too little left to '
+                                                      'allocate.')):
+        found = shortfalls.of_host(dataclasses.replace(
+            host, left={**PLENTY, 'VCPU': left}), shortfalls.Request(WANTED, NEEDS))
+        assert [(each.what, each.sentence) for each in found] == (
+            [('VCPU', told)] if told else [])
+
+
+def test_a_server_that_is_too_large_for_placement_does_not_wait_nor_count():
+    host = shortfalls.Host('host1', '', filled(60, 60, 60, 60), PLENTY,
+                           units={'VCPU': units.Units(1, 1, 1)})
+    request = shortfalls.Request(WANTED, NEEDS)
+    assert not shortfalls.only_room(host, request)
+    assert shortfalls.room(host, request) == (
+        0, 'VCPU: Placement allocates at most 1 at once (max_unit).')
+    assert 'nearest' not in [each.what for each in shortfalls.of_host(host, request)]
+    assert shortfalls.only_room(dataclasses.replace(host, units={}), request)
