@@ -13,6 +13,7 @@ from horizon import tabs
 
 from horizon_rt import client
 from nova_rt import ledger
+from nova_rt import wording
 from nova_rt.sdk import proxy
 from nova_rt.sdk import resources
 from nova_rt.sdk.answers import Json
@@ -106,7 +107,9 @@ def _turn(rt: proxy.Proxy, server: resources.Server) -> resources.Waiting | None
 
 def _reasons(answer: Json) -> list[tuple[str, list[str]]]:
     """Return sentences by host; those for all hosts come first, without a name."""
-    everywhere = [each['sentence'] for each in answer.get('shortfalls', ())]
+    silent = answer.get('unreachable_cells')
+    everywhere = [*([wording.silent(silent)] if silent else []),
+                  *(each['sentence'] for each in answer.get('shortfalls', ()))]
     return [*([('', everywhere)] if everywhere else []), *(
         (host['host'], [each['sentence'] for each in host['shortfalls']]
          or ['The server fits now.']) for host in answer['hosts'])]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values in sentences."""
 
+from collections.abc import Iterable
 
 
 def shown(value: object, longest: int = 60) -> str:
@@ -22,3 +23,9 @@ def rounded(value: float, digits: int = 6) -> str:
 def shortened(text: str, longest: int = 60) -> str:
     """Return a text, its end replaced by an ellipsis where it is too long."""
     return text if len(text) <= longest else text[:longest - 3] + '...'
+
+
+def silent(cells: Iterable[str]) -> str:
+    """Return that hosts are left out as the databases of their cells do not answer."""
+    return (f'No answer came from the database of {", ".join(cells)}, so the hosts there are '
+            'left out: try again later.')

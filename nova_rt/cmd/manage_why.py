@@ -41,6 +41,7 @@ def _rows(server: str) -> Iterator[tuple[str, ...]]:
     from nova import context
 
     from nova_rt import shortfalls
+    from nova_rt import wording
     from nova_rt.explain import collect
     from nova_rt.explain import pieces
 
@@ -48,7 +49,9 @@ def _rows(server: str) -> Iterator[tuple[str, ...]]:
     question = collect.of_server(admin, server)
     if question.request.fault:
         yield '', 'fault', '', '', '', question.request.fault
-    hosts = list(question.hosts(admin))
+    hosts, silent = question.everywhere(admin)
+    if silent:
+        yield '', 'cell', '', '', '', wording.silent(silent)
     for shortfall in shortfalls.explain(
             hosts, question.request, pieces.moves_that_help(admin, hosts, question)):
         yield dataclasses.astuple(shortfall)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
@@ -51,8 +52,18 @@ class Question:
 
     def hosts(self, context: nova_context.RequestContext) -> Iterator[shortfalls.Host]:
         """Yield all compute nodes of all cells that answer, by name."""
+        yield from self._hosts(context, nodes.every(context))
+
+    def everywhere(self, context: nova_context.RequestContext,
+                   ) -> tuple[list[shortfalls.Host], list[str]]:
+        """Return what :meth:`hosts` yields, and the names of the cells that do not answer."""
+        found, silent = nodes.everywhere(context)
+        return list(self._hosts(context, found)), silent
+
+    def _hosts(self, context: nova_context.RequestContext,
+               found: Iterable[nodes.Node]) -> Iterator[shortfalls.Host]:
         provider = _providers(context, self.request.needs)
-        for each in nodes.every(context):
+        for each in found:
             node = each.node
             there = provider(node.uuid)
             yield shortfalls.Host(

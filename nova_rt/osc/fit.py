@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from osc_lib import exceptions
 from osc_lib.command import command
 
+from nova_rt import wording
 from nova_rt.osc import client
 from nova_rt.osc import identifiers
 from nova_rt.osc import new_server
@@ -71,9 +72,17 @@ class Capacity(command.Lister):
             '/capacity', new_server.asked_for(parsed_args))
         return ('host', 'servers', 'limit'), [
             *((host['host'], host['servers'], host['limit']) for host in answer['hosts']),
-            ('', answer['total'], 'All hosts together.'),
+            ('', answer['total'], _together(answer)),
             *(('', each['servers'], f'quota: {each["sentence"]}')
               for each in answer.get('quotas', ()) if each['servers'] < answer['total'])]
+
+
+def _together(answer: Json) -> str:
+    # Before version 1.10 the API did not tell.
+    silent = answer.get('unreachable_cells')
+    return 'All hosts together' + (
+        f', without those of {", ".join(silent)}, whose database did not answer.'
+        if silent else '.')
 
 
 def _reasons(answer: Json) -> Iterator[tuple[str, ...]]:
@@ -84,6 +93,8 @@ def _reasons(answer: Json) -> Iterator[tuple[str, ...]]:
         yield ('', 'waiting', '', '', '',
                f'It waits for room since {waits["since"]}, until {waits["until"]}, and is number '
                f'{waits["place"]} of those who wait. {waits["reason"]}')
+    if answer.get('unreachable_cells'):
+        yield '', 'cell', '', '', '', wording.silent(answer['unreachable_cells'])
     # Before version 1.2 the API did not tell.
     yield from _rows('', answer.get('shortfalls', ()))
     for host in answer['hosts']:

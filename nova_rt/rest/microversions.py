@@ -15,7 +15,7 @@ from nova_rt.rest import errors
 
 # In Keystone's catalogue, and in the header.
 SERVICE_TYPE = 'rt'
-VERSIONS = ('1.0', '1.1', '1.2', '1.3', '1.4', '1.5', '1.6', '1.7', '1.8', '1.9')
+VERSIONS = ('1.0', '1.1', '1.2', '1.3', '1.4', '1.5', '1.6', '1.7', '1.8', '1.9', '1.10')
 HEADER = 'OpenStack-API-Version'
 
 

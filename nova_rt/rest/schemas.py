@@ -203,6 +203,8 @@ _WHAT = {'type': 'string', 'description':
          'the whole host; quota and together for all hosts'}
 _SHORTFALLS = _list(_object({'what': _WHAT, 'needed': _TEXT, 'left': _TEXT, 'missing': _TEXT,
                              'sentence': _TEXT}))
+_SINCE_1_10: Mapping[str, Schema] = {'unreachable_cells': {
+    **_list(_TEXT), 'description': 'since 1.10: cells whose hosts are left out'}}
 WHY = _object({
     'reservation': _or_null(RESERVATION),
     'fault': {'type': 'string', 'description': 'what Nova recorded last, if anything'},
@@ -210,8 +212,9 @@ WHY = _object({
     'hosts': _list(_object({
         'host': _TEXT, 'fits': {'type': 'boolean'}, 'shortfalls': _SHORTFALLS})),
     'waiting': {**_or_null(_WAITING),
-                'description': 'since 1.6: if it waits for room, how'}},
-    ('shortfalls', 'waiting'))
+                'description': 'since 1.6: if it waits for room, how'},
+    **_SINCE_1_10},
+    ('shortfalls', 'waiting', *_SINCE_1_10))
 CAPACITY = _object({
     'reservation': _or_null(RESERVATION), 'total': _COUNT,
     'hosts': _list(_object({
@@ -222,6 +225,7 @@ CAPACITY = _object({
         'resource': {'type': 'string', 'enum': ['instances', 'cores', 'ram', 'share']},
         'servers': {**_COUNT, 'description': 'how many more it lets run'},
         'sentence': _TEXT})),
-        'description': "since 1.2: the caller's, but unlimited ones"}}, ('quotas',))
+        'description': "since 1.2: the caller's, but unlimited ones"},
+    **_SINCE_1_10}, ('quotas', *_SINCE_1_10))
 ERROR = _object({'errors': _list(_object({
     'status': _NUMBER, 'title': _TEXT, 'detail': _TEXT, 'request_id': _TEXT}))})

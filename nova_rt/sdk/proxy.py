@@ -24,7 +24,7 @@ from nova_rt.sdk import answers
 from nova_rt.sdk import resources
 from nova_rt.sdk.answers import Json
 
-MICROVERSION = '1.9'
+MICROVERSION = '1.10'
 """Which version of the API is asked for, unless the cloud's configuration names one."""
 
 

@@ -46,9 +46,18 @@ class UnknownMarkerError(LookupError):
 
 def every(context: nova_context.RequestContext) -> list[Node]:
     """Return the compute nodes of all cells that answer, by name."""
-    by_cell = nova_context.scatter_gather_skip_cell0(context, of_cell)
-    return sorted((node for nodes in by_cell.values() if isinstance(nodes, list)
-                   for node in nodes), key=lambda each: each.node.host)
+    return everywhere(context)[0]
+
+
+def everywhere(context: nova_context.RequestContext) -> tuple[list[Node], list[str]]:
+    """Return the compute nodes of all cells that answer, by name, and the names of the others."""
+    cells = [cell for cell in objects.CellMappingList.get_all(context) if not cell.is_cell0()]
+    found = nova_context.scatter_gather_cells(
+        context, cells, nova_context.CELL_TIMEOUT, of_cell)
+    answers = {cell.name or cell.uuid: found[cell.uuid] for cell in cells}
+    return sorted((node for nodes in answers.values() if isinstance(nodes, list)
+                   for node in nodes), key=lambda each: each.node.host), sorted(
+        name for name, nodes in answers.items() if not isinstance(nodes, list))
 
 
 def page(context: nova_context.RequestContext, limit: int,

@@ -113,13 +113,14 @@ def test_an_administrator_reads_what_each_host_is_short_of(tab, cloud):
     reason = {'what': 'pCPUs', 'needed': '40%', 'left': '35%', 'missing': '5%'}
     cloud.says('POST', '/rt/why', {
         'reservation': told.RESERVATION, 'fault': '', 'waiting': None,
+        'unreachable_cells': ['cell2'],
         'shortfalls': [{**reason, 'sentence': 'The quota is used up.'}],
         'hosts': [{'host': 'compute-1', 'fits': False, 'shortfalls': [
             {**reason, 'sentence': 'pCPU 0 lacks 5%.'}]},
             {'host': 'compute-2', 'fits': True, 'shortfalls': []}]})
     text = tab('admin')
     for expected in ('All hosts', 'The quota is used up.', 'compute-1', 'pCPU 0 lacks 5%.',
-                     'The server fits now.'):
+                     'The server fits now.', 'No answer came from the database of cell2'):
         assert expected in text
 
 

@@ -25,7 +25,7 @@ def explain(call: Call) -> Json:
     """Return what each host is short of now for a server, in the sum and by pCPU."""
     question, limits = _question(call)
     request = question.request
-    hosts = list(question.hosts(call.admin))
+    hosts, silent = question.everywhere(call.admin)
     moves = (pieces.moves_that_help(call.admin, hosts, question)
              if microversions.has(call.version, '1.3') else {})
     answer: Json = {
@@ -39,6 +39,8 @@ def explain(call: Call) -> Json:
     if microversions.has(call.version, '1.6'):
         waits = view.one(call.admin, call.body['server']) if 'server' in call.body else None
         answer['waiting'] = None if waits is None else waiting.of_entry(waits)
+    if microversions.has(call.version, '1.10'):
+        answer['unreachable_cells'] = silent
     return answer
 
 
@@ -53,9 +55,9 @@ def capacity(call: Call) -> Json:
         raise errors.RefusedError(
             f'The flavor {wording.shown(call.body["flavor"])} takes nothing that is '
             'counted: any number of its servers fits.')
-    rooms = [(host.name, *shortfalls.room(host, request))
-             for host in question.hosts(call.admin)]
-    answer = {
+    hosts, silent = question.everywhere(call.admin)
+    rooms = [(host.name, *shortfalls.room(host, request)) for host in hosts]
+    answer: Json = {
         'reservation': common.of_reservation(request.wanted),
         'total': shortfalls.total((count for _, count, _ in rooms), request),
         'hosts': [{'host': host, 'servers': count, 'limit': limit}
@@ -64,6 +66,8 @@ def capacity(call: Call) -> Json:
         answer['quotas'] = [{
             'owner': each.owner, 'resource': each.resource, 'servers': each.servers,
             'sentence': str(each)} for each in limits]
+    if microversions.has(call.version, '1.10'):
+        answer['unreachable_cells'] = silent
     return answer
 
 

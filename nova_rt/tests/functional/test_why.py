@@ -4,6 +4,7 @@
 import argparse
 from unittest import mock
 
+from nova import exception
 from oslo_db import exception as db_exc
 import pytest
 import sqlalchemy.exc
@@ -11,6 +12,7 @@ import sqlalchemy.exc
 from nova_rt.cmd import manage_base
 from nova_rt.cmd import manage_why
 from nova_rt.testing import cloud
+from nova_rt.view import nodes
 
 
 class WhyCase(cloud.CloudTestCase):
@@ -137,6 +139,13 @@ class TestWhy(WhyCase):
         self.start('host2', (0,) * 4)
         (row,) = self.why(server)['host2']
         self.assertEqual('The host offers no CPU reservations.', row['why'])
+
+    def test_a_cell_that_does_not_answer_is_told(self):
+        server = self.refused()
+        with mock.patch.object(nodes, 'of_cell', side_effect=exception.DBNotAllowed(binary='it')):
+            told = self.why(server)
+        self.assertEqual(['fault', 'cell'], [row['what'] for row in told.pop('')])
+        self.assertEqual({}, told)
 
     def test_where_there_is_room_by_now_it_says_so(self):
         server = self.refused()

@@ -7,6 +7,7 @@ import json
 from unittest import mock
 
 from nova import context
+from nova import exception
 from openstackclient import shell
 from osc_lib import clientmanager
 from wsgi_intercept import interceptor
@@ -17,6 +18,7 @@ from nova_rt.instance import hint_update
 from nova_rt.limits import keystone
 from nova_rt.testing import keystone_limits
 from nova_rt.tests.functional.rest import operators_cloud
+from nova_rt.view import nodes
 
 URL = 'http://operator.example/rt'
 # By token.
@@ -131,6 +133,19 @@ class TestCommands(CommandsCase):
         self.assertEqual([('host1', 3), ('host2', 5), ('', 8)], [
             (row['host'], row['servers']) for row in rows])
 
+    def test_a_cell_that_does_not_answer_is_told(self):
+        silent = ('No answer came from the database of cell1, so the hosts there are left out: '
+                  'try again later.')
+        with mock.patch.object(nodes, 'of_cell', side_effect=exception.DBNotAllowed(binary='it')):
+            (why,) = self.told('why', '--flavor', self.flavor)
+            (capacity,) = self.told('capacity', '--flavor', self.flavor)
+            (old,) = self.told('capacity', '--flavor', self.flavor, version='1.1')
+        self.assertEqual(('', 'cell', silent), (why['host'], why['what'], why['why']))
+        self.assertEqual(('', 0, 'All hosts together, without those of cell1, whose database '
+                                 'did not answer.'), tuple(
+            capacity[name] for name in ('host', 'servers', 'limit')))
+        self.assertEqual('All hosts together.', old['limit'])
+
     def test_who_waits_is_told_since_when_and_why(self):
         self.assertEqual([], self.told('waiting', 'list'))
         self.flags(wait_for_room=600, group='rt')
@@ -222,7 +237,7 @@ class TestCommands(CommandsCase):
         self.assert_refused(
             'There is no server 12345678-1234-4234-8234-123456789012',
             'why', '12345678-1234-4234-8234-123456789012')
-        self.assert_refused('There is no such version: ask for 1.0 to 1.9',
+        self.assert_refused('There is no such version: ask for 1.0 to 1.10',
                             'host', 'list', version='1.99')
         self.assert_refused('--os-rt-api-version 0.9 is not known here',
                             'host', 'list', version='0.9')

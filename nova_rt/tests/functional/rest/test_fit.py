@@ -5,6 +5,7 @@ from unittest import mock
 
 from keystoneauth1 import session
 from keystoneauth1 import token_endpoint
+from nova import exception
 from osc_lib import exceptions
 import pytest
 
@@ -12,6 +13,7 @@ from nova_rt import policies
 from nova_rt.osc import client
 from nova_rt.tests.functional.rest import operators_cloud
 from nova_rt.tests.functional.rest import test_commands
+from nova_rt.view import nodes
 
 
 class FitCase(operators_cloud.OperatorsCloud):
@@ -82,3 +84,21 @@ class TestOpenPolicy(FitCase):
         for path in ('/why', '/capacity'):
             self.assertEqual(2, len(self.ask(path, flavor='secret', token='user')['hosts']))
             self.assertEqual(2, len(self.ask(path, flavor=self.flavor, token='user')['hosts']))
+
+
+class TestSilentCells(FitCase):
+
+    def test_a_cell_that_does_not_answer_is_named(self):
+        for path in ('/why', '/capacity'):
+            self.assertEqual([], self.ask(path, flavor=self.flavor)['unreachable_cells'])
+            with silent():
+                told = self.ask(path, flavor=self.flavor)
+                self.assertEqual((['cell1'], []), (told['unreachable_cells'], told['hosts']))
+                self.assertNotIn('unreachable_cells', self.ask(
+                    path, flavor=self.flavor, version='1.9'))
+
+
+def silent():
+    """Let no cell answer when it is asked for its hosts."""
+    return mock.patch.object(
+        nodes, 'of_cell', side_effect=exception.DBNotAllowed(binary='it'))
