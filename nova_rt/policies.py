@@ -2,7 +2,7 @@
 """Who may see and change what: the defaults, and how they are asked.
 
 The rules are overridden in Nova's own ``policy.yaml``. A reader of the system sees the
-whole cloud, a reader of a project sees its servers without their hosts. An administrator
+whole cloud, a reader of a project its servers, but not on which hosts they are. An administrator
 changes reservations, moves vCPUs and has servers migrated. Whoever may create a server may
 give it a reservation by hints.
 """
@@ -51,7 +51,7 @@ _BASE = [
         'Sees the whole cloud.'),
     policy.RuleDefault(
         'rt:project_reader', 'role:reader and project_id:%(project_id)s',
-        'Sees the servers of one project, but no host.'),
+        'Sees the servers of one project, but not on which hosts they are.'),
 ]
 
 
