@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from nova import exception
+from nova import objects
 
+from nova_rt import policies
 from nova_rt import reservation
 from nova_rt import shortfalls
 from nova_rt import wording
@@ -85,6 +87,7 @@ def _question(call: Call) -> tuple[collect.Question, list[quotas.Quota]]:
             servers.check_visible(call, call.body['server'])
             return collect.of_server(call.admin, call.body['server']), []
         flavor = common.flavor(call)
+        _check_hints(call)
         question = collect.of_flavor(call.admin, flavor, call.body.get('hints', {}))
         return question, (quotas.of(call.admin, flavor, question.request.wanted)
                           if microversions.has(call.version, '1.2') else [])
@@ -94,6 +97,32 @@ def _question(call: Call) -> tuple[collect.Question, list[quotas.Quota]]:
         raise errors.UnavailableError(str(exc)) from None
     except reservation.InvalidReservationError as exc:
         raise errors.RefusedError(str(exc)) from None
+
+
+def _check_hints(call: Call) -> None:
+    """Refuse hints that name what is not the caller's: filters would tell where it is.
+
+    :raises NotFoundError: for a server or a server group of another project, unless the caller
+        may see servers of all projects
+    """
+    if call.allows(policies.SERVERS_ALL):
+        return
+    for name in ('same_host', 'different_host'):
+        for server in _named(call, name):
+            servers.check_visible(call, server)
+    for group in _named(call, 'group'):
+        try:
+            # As nova-api does, with the caller's own context.
+            objects.InstanceGroup.get_by_uuid(call.context, group)
+        except exception.InstanceGroupNotFound:
+            raise errors.NotFoundError(
+                f'There is no server group {wording.shown(group)}: give the id that "openstack '
+                'server group list" shows.') from None
+
+
+def _named(call: Call, hint: str) -> list[str]:
+    named = call.body.get('hints', {}).get(hint, [])
+    return [*map(str, named)] if isinstance(named, list) else [str(named)]
 
 
 def _host(name: str, missing: list[shortfalls.Shortfall]) -> Json:

@@ -5,8 +5,11 @@ from unittest import mock
 
 from keystoneauth1 import session
 from keystoneauth1 import token_endpoint
+from nova import context
 from nova import exception
+from nova import objects
 from osc_lib import exceptions
+from oslo_utils import uuidutils
 import pytest
 
 from nova_rt import policies
@@ -84,6 +87,33 @@ class TestOpenPolicy(FitCase):
         for path in ('/why', '/capacity'):
             self.assertEqual(2, len(self.ask(path, flavor='secret', token='user')['hosts']))
             self.assertEqual(2, len(self.ask(path, flavor=self.flavor, token='user')['hosts']))
+
+    def test_hints_name_the_project_s_own_servers_and_groups_only(self):
+        """Or they would tell, host by host, where those of others are."""
+        foreign = self.api.post_server_groups({'name': 'web', 'policy': 'anti-affinity'})['id']
+        for path in ('/why', '/capacity'):
+            def ask(token='user', path=path, **hints):
+                return self.ask(path, token=token, flavor=self.flavor, hints=hints)
+            for hints in ({'different_host': [self.batch['id'], self.web['id']]},
+                          {'same_host': self.web['id']}):
+                self.assert_refused(f'There is no server {self.web["id"]}: ', path,
+                                    flavor=self.flavor, hints=hints, token='user')
+                self.assertEqual(2, len(ask('admin', **hints)['hosts']))
+            for group in (foreign, self.flavor):
+                self.assert_refused(
+                    f"There is no server group '{group}': give the id that \"openstack server "
+                    'group list" shows. (HTTP 404)', path, flavor=self.flavor,
+                    hints={'group': group}, token='user')
+            self.assertEqual(2, len(ask('admin', group=foreign)['hosts']))
+            self.assertEqual(2, len(ask(different_host=self.batch['id'])['hosts']))
+            self.assertEqual(2, len(ask(group=self.own_group())['hosts']))
+
+    def own_group(self):
+        group = objects.InstanceGroup(
+            context.get_admin_context(), uuid=uuidutils.generate_uuid(), user_id='user',
+            project_id=operators_cloud.OTHER_PROJECT, name='own', policy='affinity')
+        group.create()
+        return group.uuid
 
 
 class TestSilentCells(FitCase):
