@@ -26,5 +26,17 @@ class Usage:
     overruns: int | None = None
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class VcpuUsage(Usage):
+    """What a vCPU has got that has a thread of its own: its counts go with it.
+
+    They are of all pCPUs that it has been on since the server's start.
+
+    :ivar vcpu: its number
+    """
+
+    vcpu: int
+
+
 # Of servers, by pCPU.
 ByServer = Mapping[str, Mapping[int, Usage]]

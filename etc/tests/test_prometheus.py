@@ -49,7 +49,7 @@ class Host:
     empty = shares.HostShares.empty((1,))
 
     def usages(self, running):
-        return {server: {0: usage.Usage(1, 1, 1, 1, 1)} for server in running}
+        return {server: {0: usage.VcpuUsage(1, 1, 1, 1, 1, vcpu=0)} for server in running}
 
     def given_up(self, running):
         return {server: [1] for server in running}

@@ -331,8 +331,8 @@ class RTComputeManager(manager.ComputeManager):
                           instance: objects.Instance) -> list[dict[str, int | None]]:
         """Return what the kernel has given to a server on each pCPU; called by RPC.
 
-        :returns: of each pCPU its number and the fields of :class:`nova_rt.usage.Usage`;
-            empty unless it runs with a reservation
+        :returns: of each pCPU its number and the fields of :class:`nova_rt.usage.Usage`, with
+            those of vCPUs' own; empty unless it runs with a reservation
         """
         return [{'pcpu': pcpu, **dataclasses.asdict(got)}
                 for pcpu, got in sorted(self.driver.usage(instance).items())]

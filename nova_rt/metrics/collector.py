@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metrics, made anew at each scrape.
 
-There is one series of each for a pCPU of the host, or for a pCPU of a server, so their
+There is one series of each for a pCPU of the host, or for a pCPU or vCPU of a server, so their
 number follows from the reservations alone: see :doc:`/operator/metrics`.
 """
 
@@ -34,7 +34,7 @@ _MICRO = 1e-6
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Counter:
-    """A counter of what a server got on a pCPU.
+    """A counter of what a vCPU of a server got, or a server on a pCPU.
 
     :ivar count: in :class:`nova_rt.usage.Usage`
     :ivar unit: of the metric in that of the count
@@ -48,9 +48,10 @@ class _Counter:
 
 _COUNTERS = (
     _Counter('nova_rt_server_used_seconds',
-             'CPU time that the server has used on the pCPU.', 'used_us', _MICRO),
+             'CPU time that the vCPU has used, or the container on the pCPU.',
+             'used_us', _MICRO),
     _Counter('nova_rt_server_waiting_seconds',
-             'For how long the server was ready, and waited for its budget or its turn.',
+             'For how long the vCPU or container was ready, and waited for its budget or turn.',
              'waited_us', _MICRO),
     _Counter('nova_rt_server_throttled',
              'How often the server used its budget up before a period ended.', 'throttled'),
@@ -194,16 +195,37 @@ def _of_usage(running: Iterable[servers.Server],
             # A server that the kernel does not know has nothing, which must show.
             found = got.get(server.uuid, {}).get(pcpu, usage.Usage(0))
             enforced.add_metric([server.uuid, str(pcpu)], _ratio(found.enforced))
-    yield enforced
+    yield from (enforced, _places(got))
     for counter in _COUNTERS:
-        metric = core.CounterMetricFamily(
-            counter.name, counter.text, labels=['server', 'pcpu'])
+        metric = core.CounterMetricFamily(counter.name, counter.text)
         for uuid, by_pcpu in got.items():
             for pcpu, found in by_pcpu.items():
                 count = getattr(found, counter.count)
                 if count is not None:
-                    metric.add_metric([uuid, str(pcpu)], count * counter.unit)
+                    metric.add_sample(f'{counter.name}_total', {
+                        'server': uuid, **_counted(pcpu, found)}, count * counter.unit)
         yield metric
+
+
+def _places(got: usage.ByServer) -> core.Metric:
+    metric = core.GaugeMetricFamily(
+        'nova_rt_server_vcpu_info', 'On which pCPU the vCPU of a virtual machine is to run: 1.',
+        labels=['server', 'vcpu', 'pcpu'])
+    for uuid, by_pcpu in got.items():
+        for pcpu, found in by_pcpu.items():
+            if isinstance(found, usage.VcpuUsage):
+                metric.add_metric([uuid, str(found.vcpu), str(pcpu)], 1)
+    return metric
+
+
+def _counted(pcpu: int, found: usage.Usage) -> dict[str, str]:
+    """Return the label of what the kernel has counted.
+
+    A series must be of the same as long as it lasts, else it jumps when a vCPU moves.
+    """
+    if isinstance(found, usage.VcpuUsage):
+        return {'vcpu': str(found.vcpu)}
+    return {'pcpu': str(pcpu)}
 
 
 def _ratio(value: int) -> float:

@@ -24,7 +24,7 @@ from stack.services import nova
 
 ETC = pathlib.Path(__file__).parents[3] / 'etc'
 RULES = ETC / 'prometheus/nova-rt.rules.yml'
-_LABELS = ('server', 'project', 'dialect', 'pcpu')
+_LABELS = ('server', 'project', 'dialect', 'vcpu', 'pcpu')
 _PROMETHEUS = """\
 global: {{scrape_interval: 1s, evaluation_interval: 1s}}
 rule_files: [{rules}]
@@ -47,7 +47,7 @@ class Exporter:
         self.port = port
 
     def scrape(self) -> dict[tuple[str, ...], float]:
-        """Return every sample by its name and what its labels say: server first, pCPU last.
+        """Return every sample by its name and what its labels say: server first, vCPU or pCPU last.
 
         :raises OSError: if nothing listens
         """
