@@ -154,6 +154,11 @@ EXPECTED = {
         'block_device_info mdevs accel_info share_info old_guest',
     'nova.virt.libvirt.driver:LibvirtDriver._create_guest':
         'self context xml instance power_on pause post_xml_callback',
+    'nova.virt.libvirt.driver:LibvirtDriver.resume':
+        'self context instance network_info block_device_info share_info',
+    'nova.virt.libvirt.driver:LibvirtDriver._cleanup':
+        'self context instance network_info block_device_info destroy_vifs '
+        'cleanup_instance_dir cleanup_instance_disks destroy_secrets',
     'nova.virt.libvirt.driver:LibvirtDriver._resume_guest_after_snapshot':
         'self context live_snapshot original_power_state instance guest',
     'nova.virt.libvirt.driver:LibvirtDriver.check_can_live_migrate_destination':

@@ -12,7 +12,7 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.compute import provider_tree as nova_provider_tree
-from nova.compute import vm_states
+from nova.compute import task_states
 from nova.virt import event as virtevent
 from nova.virt.libvirt import driver
 from nova.virt.libvirt import guest as libvirt_guest
@@ -167,10 +167,32 @@ class RTLibvirtDriver(driver.LibvirtDriver):
 
         :param waits: whether it is a virtual machine
         """
-        if waits and instance.vm_state == vm_states.SUSPENDED:
+        if waits and instance.task_state == task_states.RESUMING:
             guest.save_memory_state()
         else:
             self._destroy(instance)
+
+    def resume(self, context: nova_context.RequestContext, instance: objects.Instance,
+               *args: Any, **kwargs: Any) -> None:
+        """See base class; a virtual machine that cannot have its reservation stays suspended.
+
+        :raises InstanceFaultRollback: then
+        """
+        try:
+            super().resume(context, instance, *args, **kwargs)
+        except exception.InstanceDeployFailure as exc:
+            raise exception.InstanceFaultRollback(exc) from None
+
+    def _cleanup(self, context: nova_context.RequestContext, instance: objects.Instance,
+                 *args: Any, **kwargs: Any) -> None:
+        """See base class; what could not be resumed keeps its saved memory.
+
+        Nova would undefine the domain, and the memory with it.
+        """
+        if (instance.task_state == task_states.RESUMING
+                and holdings.holding_of(instance) is not None):
+            return
+        super()._cleanup(context, instance, *args, **kwargs)
 
     def _resume_guest_after_snapshot(
             self, context: nova_context.RequestContext, live_snapshot: bool,

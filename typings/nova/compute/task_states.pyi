@@ -6,6 +6,7 @@ REBUILDING: str
 RESIZE_FINISH: str
 RESIZE_PREP: str
 RESIZE_REVERTING: str
+RESUMING: str
 SPAWNING: str
 UNSHELVING: str
 rebuild_states: list[str]

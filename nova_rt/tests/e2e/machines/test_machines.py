@@ -247,7 +247,7 @@ def test_a_suspended_machine_that_cannot_have_its_reservation_stays_suspended(
     web = server()
     web.start()
     web.guest.save_memory_state()
-    web.instance.vm_state = 'suspended'
+    web.instance.task_state = 'resuming'
     kernel = web.host.reservations._scheduler
 
     def refuse(thread, wanted):

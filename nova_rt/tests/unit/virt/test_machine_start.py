@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A virtual machine runs only with its reservation; on real QEMU in e2e/machines."""
 
+import contextlib
 import types
 from unittest import mock
 
@@ -36,9 +37,9 @@ def libvirt(monkeypatch):
     nova.conf.CONF.clear_override('virt_type', group='libvirt')
 
 
-def server(vm_state='building', **extra_specs):
+def server(task_state='spawning', **extra_specs):
     return types.SimpleNamespace(
-        flavor=types.SimpleNamespace(extra_specs=extra_specs), vm_state=vm_state,
+        flavor=types.SimpleNamespace(extra_specs=extra_specs), task_state=task_state,
         system_metadata={}, uuid='a-uuid')
 
 
@@ -94,9 +95,9 @@ class Start:
     :param refusal: of the reservation, or of the resume
     """
 
-    def __init__(self, refusal=None, at=None, vm_state='building'):
+    def __init__(self, refusal=None, at=None, task_state='spawning'):
         self.calls = mock.Mock()
-        self.instance = server(vm_state)
+        self.instance = server(task_state)
         if at:
             self.calls.configure_mock(**{f'{at}.side_effect': refusal})
         self.ours = driver.RTLibvirtDriver.__new__(driver.RTLibvirtDriver)
@@ -138,14 +139,62 @@ def test_a_machine_without_a_reservation_is_not_paused():
 @pytest.mark.parametrize(('at', 'refusal'), [
     ('apply', exception.InstanceDeployFailure(reason='no room')),
     ('resume', LibvirtError('gone'))])
-@pytest.mark.parametrize(('vm_state', 'last'), [
-    ('building', 'destroy'), ('suspended', 'save')])
+@pytest.mark.parametrize(('task_state', 'last'), [
+    ('spawning', 'destroy'), ('rebooting_hard', 'destroy'), ('resuming', 'save')])
 def test_a_machine_without_its_reservation_is_ended_or_suspended_again(
-        at, refusal, vm_state, last):
-    start = Start(refusal, at, vm_state)
+        at, refusal, task_state, last):
+    start = Start(refusal, at, task_state)
     with pytest.raises(type(refusal)):
         start()
     assert start.order[-1][0] == last
+
+
+@pytest.fixture
+def resume(monkeypatch):
+    """Returns a start that Nova makes of a suspended server, up to where it asks libvirt."""
+    def resume(start):
+        for name in ('_get_existing_domain_xml', '_get_mdevs_from_guest_config', 'plug_vifs',
+                     '_attach_pci_devices', '_attach_direct_passthrough_ports',
+                     '_attach_mediated_devices'):
+            setattr(start.ours, name, mock.Mock(return_value=domain()))
+        start.ours._lxc_disk_handler = lambda *args: contextlib.nullcontext()
+        start.ours.virtapi = mock.MagicMock()
+        start.ours.virtapi.wait_for_instance_event.return_value.__exit__.return_value = False
+        start.ours._host = mock.Mock()
+        start.instance.get_pci_devices, start.instance.image_meta = lambda source: [], None
+        monkeypatch.setattr(holdings, 'holding_of', lambda instance: HOLDING)
+        monkeypatch.setattr(nova_driver.LibvirtDriver, '_cleanup',
+                            lambda ours, *args, **kwargs: start.calls.cleanup())
+        with mock.patch.object(nova_driver.LibvirtDriver, '_create_guest',
+                               return_value=start.guest):
+            start.ours.resume(None, start.instance, [], share_info=mock.Mock())
+    monkeypatch.setattr(nova_driver.time, 'sleep', lambda seconds: None)
+    return resume
+
+
+def test_a_suspended_machine_that_is_refused_keeps_its_memory_and_stays_suspended(resume):
+    """Nova would undefine it, with its saved memory, and say ERROR."""
+    refusal = exception.InstanceDeployFailure(reason='no room')
+    start = Start(refusal, 'apply', 'resuming')
+    with pytest.raises(exception.InstanceFaultRollback) as raised:
+        resume(start)
+    assert raised.value.inner_exception is refusal
+    assert [name for name, *_ in start.order] == ['apply', 'save']
+
+
+def test_a_suspended_machine_that_cannot_be_saved_again_is_an_error_of_libvirts(resume):
+    start = Start(exception.InstanceDeployFailure(reason='no room'), 'apply', 'resuming')
+    start.calls.save.side_effect = LibvirtError('The disk is full.')
+    with pytest.raises(LibvirtError):
+        resume(start)
+
+
+def test_what_is_cleaned_up_otherwise_is_nova_s(resume, monkeypatch):
+    start = Start(task_state='deleting')
+    cleaned = mock.Mock()
+    monkeypatch.setattr(nova_driver.LibvirtDriver, '_cleanup', cleaned)
+    start.ours._cleanup(None, start.instance, [])
+    cleaned.assert_called_once()
 
 
 class FakeDomain:
