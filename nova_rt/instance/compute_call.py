@@ -53,6 +53,7 @@ def call(context: nova_context.RequestContext, instance: objects.Instance, metho
     :returns: what the method returns
     :raises UnansweredError: if no answer came, or it was none of the method's own
     :raises RefusedError: if the server stays as it was
+    :raises NotFound: if it has gone meanwhile
     """
     if not instance.host:
         raise RefusedError('The server is on no host: unshelve it first.')
@@ -80,8 +81,17 @@ def _refusals_explained(host: str, unanswered: str, undone: str | None) -> Itera
     except (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure):
         raise UnansweredError(
             f'nova-rt-compute on {host} does not answer: {unanswered}.') from None
-    except oslo_messaging.RemoteError as exc:
+    except exception.NotFound:
+        raise
+    except (oslo_messaging.RemoteError, exception.NovaException) as exc:
         rest = '' if undone is None else f' What it has begun it undoes {undone}.'
         raise UnansweredError(
-            f'nova-rt-compute on {host} could not do it ({exc.exc_type}): see '
+            f'nova-rt-compute on {host} could not do it ({_kind(exc)}): see '
             f'its log, and upgrade it if it is older than this.{rest}') from None
+
+
+def _kind(exc: Exception) -> str:
+    """Return which exception was raised there: Nova's own arrive as themselves, or nearly."""
+    if isinstance(exc, oslo_messaging.RemoteError):
+        return str(exc.exc_type)
+    return type(exc).__name__.removesuffix('_Remote')

@@ -52,11 +52,20 @@ def test_a_refusal_says_that_nothing_was_changed_and_why(client, answer, sentenc
 @pytest.mark.parametrize(('answer', 'words'), [
     (oslo_messaging.MessagingTimeout(), 'does not answer: look again.'),
     (oslo_messaging.MessageDeliveryFailure(), 'does not answer: look again.'),
-    (oslo_messaging.RemoteError('KeyError'), r'could not do it \(KeyError\): see its log')])
+    (oslo_messaging.RemoteError('KeyError'), r'could not do it \(KeyError\): see its log'),
+    (exception.HypervisorUnavailable(), r'could not do it \(HypervisorUnavailable\): see'),
+    (type('DiskNotFound_Remote', (exception.NovaException,), {})(),
+     r'could not do it \(DiskNotFound\): see its log')])
 def test_who_does_not_answer_is_named(client, answer, words):
     client.prepare.return_value.call.side_effect = answer
     with pytest.raises(
             compute_call.UnansweredError, match=f'^nova-rt-compute on compute-7 {words}'):
+        call()
+
+
+def test_a_server_that_has_gone_is_told_as_that(client):
+    client.prepare.return_value.call.side_effect = exception.InstanceNotFound(instance_id='u')
+    with pytest.raises(exception.InstanceNotFound):
         call()
 
 
