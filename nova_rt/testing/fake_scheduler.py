@@ -60,6 +60,8 @@ class FakeScheduler(scheduler.Scheduler):
         self._pcpus: dict[int, frozenset[int]] = {}
         self._names: dict[int, str] = {}
         self._next = 1000
+        # By pCPU, what the kernel counts though no thread has it.
+        self._kept = [0] * count
 
     # What a test does to it.
 
@@ -99,7 +101,15 @@ class FakeScheduler(scheduler.Scheduler):
         number = self.refuse.pop(thread, None) or self._verdict(thread, wanted)
         if number:
             raise errors.refusal(thread, str(wanted), number, self.capable)
+        if self.admits and wanted.policy != SCHED_DEADLINE:
+            self._keep(thread)
         self._attributes[thread] = wanted
+
+    def _keep(self, thread: int) -> None:
+        """Go on counting what a thread gives up while it sleeps, as Linux 6.18 does."""
+        given_up = self._attributes[thread].bandwidth
+        if given_up and self.state(thread) == 'S':
+            self._kept[min(self._pcpus[thread])] += given_up
 
     def affinity(self, thread: int) -> frozenset[int]:
         self._check_alive(thread)
@@ -159,7 +169,7 @@ class FakeScheduler(scheduler.Scheduler):
         domain = next(domain for domain in self._domains if pcpus & domain)
         if not domain <= pcpus:
             return errno.EPERM
-        held = sum(self.bandwidths()[pcpu] for pcpu in domain)
+        held = sum(self.bandwidths()[pcpu] + self._kept[pcpu] for pcpu in domain)
         others = held - self._attributes[thread].bandwidth
         room = (_LIMIT - _FAIR_SERVER) * len(domain)
         return errno.EBUSY if others + wanted.bandwidth > room else 0

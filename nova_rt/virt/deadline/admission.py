@@ -16,13 +16,8 @@ from nova_rt import bandwidth
 from nova_rt.virt.cgroup import limits
 from nova_rt.virt.deadline import errors
 from nova_rt.virt.deadline.attributes import Attributes
-from nova_rt.virt.deadline.attributes import RESET_ON_FORK
-from nova_rt.virt.deadline.attributes import SCHED_DEADLINE
+from nova_rt.virt.deadline.attributes import LEAST
 from nova_rt.virt.deadline.scheduler import Scheduler
-
-# As little as the kernel can account: the probe only sleeps.
-_PROBE = Attributes(SCHED_DEADLINE, RESET_ON_FORK, runtime_ns=2_000,
-                    deadline_ns=100_000_000, period_ns=100_000_000)
 
 
 class Admission(enum.Enum):
@@ -85,7 +80,8 @@ def _try_out(scheduler: Scheduler,
         for pcpu in pcpus:
             try:
                 scheduler.pin(thread, pcpu)
-                scheduler.write(thread, _PROBE)
+                # The probe only sleeps.
+                scheduler.write(thread, LEAST)
             except errors.RefusalError as exc:
                 yield pcpu, exc
             finally:

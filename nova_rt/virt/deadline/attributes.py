@@ -43,6 +43,11 @@ class Attributes:
                 f'{self.period_ns // 1000} µs')
 
 
+# As little as the kernel can account.
+LEAST = Attributes(SCHED_DEADLINE, RESET_ON_FORK, runtime_ns=2_000,
+                   deadline_ns=100_000_000, period_ns=100_000_000)
+
+
 def of_reservation(wanted: reservation.Reservation) -> Attributes:
     """Return how a thread with one vCPU's part of a reservation is scheduled."""
     period_ns = wanted.period_us * 1000

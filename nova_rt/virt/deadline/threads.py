@@ -2,6 +2,7 @@
 """Gives the threads of a virtual machine their reservation, all of them or none."""
 
 from collections.abc import Sequence
+import contextlib
 import dataclasses
 
 from oslo_log import log as logging
@@ -97,7 +98,7 @@ def _restore(scheduler: Scheduler, tried: Setting, earlier: Setting) -> None:
     """Undo what was tried; policy first, as a thread with SCHED_DEADLINE stays pinned."""
     try:
         if tried.attributes != earlier.attributes:
-            scheduler.write(earlier.thread, earlier.attributes)
+            _write_back(scheduler, earlier)
         if tried.pcpus != earlier.pcpus:
             scheduler.set_affinity(earlier.thread, earlier.pcpus)
     except ProcessLookupError:
@@ -105,3 +106,17 @@ def _restore(scheduler: Scheduler, tried: Setting, earlier: Setting) -> None:
     except errors.RefusalError as exc:
         LOG.error('Thread %d does not have its former scheduling again: %s',
                   earlier.thread, exc)
+
+
+def _write_back(scheduler: Scheduler, earlier: Setting) -> None:
+    """Give a thread the policy back that it had.
+
+    One that gives up SCHED_DEADLINE while it sleeps, as a virtual machine's do that is to start,
+    gives up next to nothing: what it had until then, Linux 6.18 would go on counting on its
+    pCPU, also when it has ended, and admit that much less there.
+    """
+    present = scheduler.read(earlier.thread)
+    if present.bandwidth and not earlier.attributes.bandwidth:
+        with contextlib.suppress(errors.RefusalError):
+            scheduler.write(earlier.thread, attributes.LEAST)
+    scheduler.write(earlier.thread, earlier.attributes)

@@ -90,14 +90,33 @@ def test_a_thread_that_cannot_be_set_back_is_in_the_log(kernel, caplog):
 
     def refuse_rollback(thread, wanted):
         if thread == vcpus[1]:
-            kernel.refuse[vcpus[0]] = errno.EBUSY
             kernel.refuse[vcpus[1]] = errno.EINVAL
+        elif not wanted.bandwidth:
+            kernel.refuse[vcpus[0]] = errno.EBUSY
         write(thread, wanted)
 
     kernel.write = refuse_rollback
     with pytest.raises(errors.RefusalError, match='EINVAL'):
         apply(kernel, vcpus, holding(40_000, 0, 1))
     assert f'Thread {vcpus[0]} does not have its former scheduling' in caplog.text
+
+
+@pytest.fixture
+def admitting():
+    """A kernel that admits threads itself, to each pCPU."""
+    return fake_scheduler.FakeScheduler(4, admits=True, domains=[
+        frozenset({pcpu}) for pcpu in range(4)])
+
+
+def test_a_refusal_leaves_nothing_that_the_kernel_goes_on_counting(admitting):
+    """The threads of a virtual machine that is to start sleep."""
+    for _ in range(3):
+        vcpus = admitting.start(2)
+        admitting.refuse[vcpus[1]] = errno.EPERM
+        with pytest.raises(errors.RefusalError, match='EPERM'):
+            apply(admitting, vcpus, holding(60_000, 0, 1))
+        admitting.end(*vcpus)
+    assert apply(admitting, admitting.start(2), holding(60_000, 0, 1))
 
 
 @pytest.mark.parametrize('vcpus', [(0, 0), (0,), (0, 1, 2)])
