@@ -4,6 +4,8 @@
 from collections.abc import Sequence
 import contextlib
 import dataclasses
+import errno
+import time
 
 from oslo_log import log as logging
 
@@ -13,6 +15,9 @@ from nova_rt.virt.deadline import errors
 from nova_rt.virt.deadline.scheduler import Scheduler
 
 LOG = logging.getLogger(__name__)
+
+# How often the kernel is asked again for bandwidth that it is about to give back.
+_POLL_S = 0.01
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,7 +96,29 @@ def _change(scheduler: Scheduler, old: Setting, new: Setting) -> None:
     if old.pcpus != new.pcpus:
         scheduler.set_affinity(new.thread, new.pcpus)
     if old.attributes != new.attributes:
-        scheduler.write(new.thread, new.attributes)
+        _write(scheduler, new)
+
+
+def _write(scheduler: Scheduler, new: Setting) -> None:
+    """Give a thread its policy; where the kernel admits, wait for what is about to be free.
+
+    It gives the bandwidth of a thread that has ended back at its zero-lag time
+    (task_non_contending() in kernel/sched/deadline.c), up to one period later. The server that
+    had it may be this one, before it was rebooted.
+
+    :raises RefusalError: if it refuses for longer than a period, or for another reason
+    """
+    end = time.monotonic() + new.attributes.period_ns / 1e9
+    while True:
+        try:
+            scheduler.write(new.thread, new.attributes)
+        except errors.RefusalError as exc:
+            if (exc.errno != errno.EBUSY or not scheduler.is_limited()
+                    or time.monotonic() > end):
+                raise
+            time.sleep(_POLL_S)
+        else:
+            return
 
 
 def _restore(scheduler: Scheduler, tried: Setting, earlier: Setting) -> None:

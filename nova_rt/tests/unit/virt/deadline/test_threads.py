@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import errno
+import types
 
 import pytest
 
@@ -117,6 +118,53 @@ def test_a_refusal_leaves_nothing_that_the_kernel_goes_on_counting(admitting):
             apply(admitting, vcpus, holding(60_000, 0, 1))
         admitting.end(*vcpus)
     assert apply(admitting, admitting.start(2), holding(60_000, 0, 1))
+
+
+class Busy:
+    """Has a kernel refuse a thread for want of bandwidth, some times; and a clock."""
+
+    def __init__(self, kernel, thread, times, monkeypatch):
+        self.kernel, self.thread, self.times = kernel, thread, times
+        self.now = 0.0
+        self._write = kernel.write
+        monkeypatch.setattr(kernel, 'write', self.write)
+        monkeypatch.setattr(threads, 'time', types.SimpleNamespace(
+            monotonic=lambda: self.now, sleep=self.sleep))
+
+    def write(self, thread, wanted):
+        if thread == self.thread and wanted.bandwidth and self.times:
+            self.times -= 1
+            self.kernel.refuse[thread] = errno.EBUSY
+        self._write(thread, wanted)
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+def test_what_a_thread_that_has_just_ended_had_is_waited_for(admitting, monkeypatch):
+    """As in a hard reboot: the kernel gives it back at its zero-lag time."""
+    vcpus = admitting.start(2)
+    busy = Busy(admitting, vcpus[1], 3, monkeypatch)
+    assert apply(admitting, vcpus, holding(60_000, 0, 1))
+    assert 0 < busy.now <= 0.1
+    assert all(admitting.bandwidths()[:2])
+
+
+def test_it_is_waited_for_one_period_at_most(admitting, monkeypatch):
+    vcpus = admitting.start(2)
+    busy = Busy(admitting, vcpus[1], 1_000, monkeypatch)
+    with pytest.raises(errors.RefusalError, match='EBUSY'):
+        apply(admitting, vcpus, holding(60_000, 0, 1))
+    assert 0.1 <= busy.now < 0.2
+    assert not any(admitting.bandwidths())
+
+
+def test_where_nobody_but_the_ledger_admits_nothing_is_waited_for(kernel, monkeypatch):
+    vcpus = kernel.start(2)
+    busy = Busy(kernel, vcpus[1], 1, monkeypatch)
+    with pytest.raises(errors.RefusalError, match='EBUSY'):
+        apply(kernel, vcpus, holding(60_000, 0, 1))
+    assert busy.now == 0
 
 
 @pytest.mark.parametrize('vcpus', [(0, 0), (0,), (0, 1, 2)])
