@@ -303,7 +303,8 @@ class RTComputeManager(manager.ComputeManager):
     # Changes without a resize
 
     # oslo.messaging ships no types.
-    @oslo_messaging.expected_exceptions(exception.ResizeError)  # type: ignore[untyped-decorator]
+    @oslo_messaging.expected_exceptions(  # type: ignore[untyped-decorator]
+        exception.ResizeError, exception.InternalError)
     def change_reservation(self, context: nova_context.RequestContext, instance: objects.Instance,
                            runtime_us: int, period_us: int, note: str | None = None) -> None:
         """Give a server another reservation; called by RPC.
@@ -311,9 +312,16 @@ class RTComputeManager(manager.ComputeManager):
         :param note: what is to be saved with it of a server that is shrunk for another
 
         :raises ResizeError: with the reason, if the server stays as it was
+        :raises InternalError: with a sentence, if it is locked until that is undone
         """
         self.reservation_change.change(
             context, instance.uuid, runtime_us, period_us, note)
+
+    # oslo.service ships no types.
+    @periodic_task.periodic_task  # type: ignore[untyped-decorator]
+    def _undo_changes(self, context: nova_context.RequestContext) -> None:
+        """Undo the changes that could not be undone when they failed."""
+        self.reservation_change.undo_left(context)
 
     # oslo.messaging ships no types.
     @oslo_messaging.expected_exceptions(  # type: ignore[untyped-decorator]

@@ -9,6 +9,8 @@ the old hint.
 
 from __future__ import annotations
 
+import contextlib
+
 from nova import context as nova_context
 from nova import exception
 from nova import objects
@@ -43,6 +45,8 @@ class ReservationChange:
                  tracker: resource_tracker.RTResourceTracker) -> None:
         self._manager = manager
         self._tracker = tracker
+        # The servers of which a change failed, and could not be undone yet.
+        self._left: set[str] = set()
 
     def change(self, context: nova_context.RequestContext, server: str, runtime_us: int,
                period_us: int, note: str | None = None) -> None:
@@ -54,6 +58,7 @@ class ReservationChange:
         :param note: the mark of a server that is shrunk for another, or given back what it had;
             without one, the server's own is taken away
         :raises ResizeError: with the reason, if the server stays as it was
+        :raises InternalError: with a sentence, if it is locked until that is undone
         """
         @utils.synchronized(server)
         def change() -> None:
@@ -71,7 +76,7 @@ class ReservationChange:
                 failure, instance = exc, holdings.fetch(context, server)
             try:
                 if failure is not None:
-                    self.undo(context, instance)
+                    self._undo_now(context, instance)
             finally:
                 self._tracker.settle(context, instance)
             if failure is not None and holdings.HINT_DUE not in instance.system_metadata:
@@ -88,6 +93,44 @@ class ReservationChange:
         self.undo(context, instance)
         if holdings.HINT_DUE in instance.system_metadata:
             self._tell(context, instance)
+
+    def _undo_now(self, context: nova_context.RequestContext,
+                  instance: objects.Instance) -> None:
+        """Undo a change, or write down that it is to be undone later.
+
+        :raises InternalError: with a sentence, then
+        """
+        try:
+            self.undo(context, instance)
+        except Exception as exc:
+            LOG.warning('A change could not be undone: %s', exc, instance=instance)
+            self._left.add(instance.uuid)
+            if not isinstance(exc, exception.NovaException):
+                raise
+            raise exception.InternalError(err=(
+                f'The change failed, and could not be undone ({_reason(exc)}). The server '
+                'stays locked, and holds the larger reservation, until its host has undone it, '
+                'which it tries every minute.')) from None
+
+    def undo_left(self, context: nova_context.RequestContext) -> None:
+        """Undo the changes that could not be undone when they failed."""
+        for server in sorted(self._left):
+            try:
+                self._undo_later(context, server)
+            except Exception as exc:
+                LOG.warning('The change of server %s cannot be undone yet: %s', server, exc)
+
+    def _undo_later(self, context: nova_context.RequestContext, server: str) -> None:
+        @utils.synchronized(server)
+        def undo() -> None:
+            with contextlib.suppress(exception.InstanceNotFound):
+                instance = holdings.fetch(context, server)
+                if (instance.host == self._manager.host and in_place.by_hint(instance)
+                        and instance.task_state in (in_place.CHANGING, None)):
+                    self.finish_interrupted(context, instance)
+                    self._tracker.settle(context, instance)
+            self._left.discard(server)
+        undo()
 
     def undo(self, context: nova_context.RequestContext, instance: objects.Instance) -> None:
         """Give a server back what it had; repeated, it does what is left.
@@ -212,4 +255,5 @@ def _check_note(instance: objects.Instance, note: str | None) -> None:
 
 def _reason(exc: Exception) -> str:
     # It ends up in the middle of a sentence.
-    return str(exc).removesuffix('.')
+    reason = exc.kwargs.get('reason') if isinstance(exc, exception.NovaException) else None
+    return str(reason or exc).removesuffix('.')

@@ -83,12 +83,16 @@ class MachineHost(host.Host):
     def apply(self, number: int, holding: ledger.Holding) -> None:
         """Give all vCPUs of a virtual machine their reservation, or none.
 
+        QEMU is not asked where they have it: a change can be undone that was refused because
+        QEMU did not answer.
+
         :raises OvercommitError: if a pCPU has no room for it
         :raises DeadlineError: if the kernel refuses, or QEMU does not answer
         :raises CgroupError: if the kernel does not let a vCPU's cpuset change
         :raises ProcessLookupError: if it has ended
         """
-        self._apply(number, self._vcpus(number), holding)
+        if not self._is_in_place(number, holding):
+            self._apply(number, self._vcpus(number), holding)
 
     def _apply(self, number: int, vcpus: Sequence[int], holding: ledger.Holding) -> None:
         with self._lock:

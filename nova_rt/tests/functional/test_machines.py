@@ -2,11 +2,20 @@
 """Virtual machines with reservations go through Nova as containers do."""
 
 import errno
+from unittest import mock
+
+from nova import exception
+import pytest
 
 from nova_rt import bandwidth
 from nova_rt import drifts
+from nova_rt import reservation
+from nova_rt.instance import compute_call
+from nova_rt.instance import hint_update
+from nova_rt.instance import in_place
 from nova_rt.testing import cloud
 from nova_rt.virt.deadline import attributes
+from nova_rt.virt.deadline import errors
 
 
 class TestMachines(cloud.CloudTestCase):
@@ -114,6 +123,56 @@ class TestMachines(cloud.CloudTestCase):
         self._wait_for_migration_status(self.server, ['error'])
         self.eventually(lambda: self.assertIn('EBUSY', self.fault_of(self.server)))
         self.assert_runs(50, 50, 0, 0)
+
+    def change(self, runtime_us):
+        hint_update.change(self.cell_context(), self.server['id'],
+                           reservation.Times(runtime_us), cloud.CAP)
+
+    def silent(self):
+        """Have QEMU not say which threads its vCPUs are."""
+        return mock.patch.object(
+            self.computes['host1'].manager.driver.reservations, '_threads_of',
+            side_effect=errors.DeadlineError('QEMU is silent.'))
+
+    def test_a_change_while_qemu_is_silent_is_refused_and_all_is_as_it_was(self):
+        with self.silent(), pytest.raises(
+                compute_call.RefusedError, match='as it was: QEMU is silent'):
+            self.change(20_000)
+        self.assertIsNone(self.instance_of(self.server).task_state)
+        self.assert_runs(50, 50, 0, 0)
+
+    def test_a_resize_in_place_while_qemu_is_silent_leaves_all_as_it_was(self):
+        with self.silent():
+            self.api.post_server_action(self.server['id'], {
+                'resize': {'flavorRef': self.make_flavor(70, 2)}})
+            self._wait_for_migration_status(self.server, ['error'])
+            self.eventually(lambda: self.assertIn('silent', self.fault_of(self.server)))
+        self.assert_runs(50, 50, 0, 0)
+
+    def test_a_change_that_cannot_be_undone_is_told_and_undone_within_a_minute(self):
+        compute = self.computes['host1'].manager
+        with mock.patch.object(compute.driver, 'change_reservation',
+                               side_effect=exception.ResizeError(reason='libvirt is away')):
+            with pytest.raises(compute_call.UnansweredError,
+                               match=r'not be undone \(libvirt is away\)\. The server stays'):
+                self.change(70_000)
+            compute._undo_changes(self.cell_context())
+        self.assertEqual(in_place.CHANGING, self.instance_of(self.server).task_state)
+        self.assertEqual(['70%', '70%', '0%', '0%'], self.used_on(self.computes['host1']))
+        compute._undo_changes(self.cell_context())
+        self.assertIsNone(self.instance_of(self.server).task_state)
+        self.assert_runs(50, 50, 0, 0)
+
+    def test_what_is_deleted_needs_not_be_undone(self):
+        compute = self.computes['host1'].manager
+        with (mock.patch.object(compute.driver, 'change_reservation',
+                                side_effect=exception.ResizeError(reason='libvirt is away')),
+              pytest.raises(compute_call.UnansweredError)):
+            self.change(70_000)
+        self._delete_server(self.server)
+        compute._undo_changes(self.cell_context())
+        self.assertEqual(0, self.allocated_on('host1'))
+        self.assert_audited()
 
     def test_a_start_that_the_kernel_refuses_is_a_fault_and_nothing_has_run(self):
         hypervisor = self.hypervisor('host2')

@@ -104,6 +104,9 @@ def test_a_silent_qemu_whose_vcpus_are_right_is_no_error(host, kernel, domains, 
     domains[3] = errors.DeadlineError('QEMU is silent.')
     host.reconcile([(3, holding(40_000, 2))])
     assert 'silent' not in caplog.text
+    host.apply(3, holding(40_000, 2))
+    with pytest.raises(errors.DeadlineError, match='silent'):
+        host.apply(3, holding(30_000, 2))
 
 
 def test_what_the_ledger_does_not_know_of_costs_nobody_elses_guarantee(host, kernel, domains):
