@@ -52,6 +52,8 @@ class InPlaceResize:
                  tracker: resource_tracker.RTResourceTracker) -> None:
         self._manager = manager
         self._tracker = tracker
+        # The servers of which a resize failed, and could not be taken back yet.
+        self._left: set[str] = set()
 
     def resize(self, context: nova_context.RequestContext, instance: objects.Instance,
                migration: objects.Migration) -> None:
@@ -118,7 +120,51 @@ class InPlaceResize:
 
     def undo(self, context: nova_context.RequestContext, instance: objects.Instance,
              migration: objects.Migration) -> None:
-        """Take back a resize that failed."""
+        """Take back a resize that failed; what cannot be, :meth:`undo_left` does."""
+        try:
+            self._undo(context, instance, migration)
+        except Exception:
+            self._left.add(instance.uuid)
+            raise
+
+    def undo_left(self, context: nova_context.RequestContext) -> None:
+        """Take back the resizes that could not be when they failed."""
+        for server in sorted(self._left):
+            try:
+                self._undo_later(context, server)
+            except Exception as exc:
+                LOG.warning('The resize of server %s cannot be taken back yet: %s', server, exc)
+
+    def _undo_later(self, context: nova_context.RequestContext, server: str) -> None:
+        with contextlib.suppress(exception.InstanceNotFound,
+                                 exception.UnexpectedTaskStateError):
+            instance = objects.Instance.get_by_uuid(context, server, list(moves.ATTRIBUTES))
+            if self._is_left(context, instance):
+                instance.task_state = task_states.RESIZE_PREP
+                instance.save(expected_task_state=[None])
+                self._undo_locked(context, instance)
+        self._left.discard(server)
+
+    def _is_left(self, context: nova_context.RequestContext,
+                 instance: objects.Instance) -> bool:
+        """Return whether nothing has happened to a server since its resize failed."""
+        return (instance.host == self._manager.host and instance.task_state is None
+                and in_place.begun(instance)
+                and not in_place.by_hint(instance) and not in_place.by_move(instance)
+                and instance.migration_context is not None
+                and _migration_of(context, instance).status != 'finished')
+
+    def _undo_locked(self, context: nova_context.RequestContext,
+                     instance: objects.Instance) -> None:
+        try:
+            self._undo(context, instance, _migration_of(context, instance))
+        except Exception:
+            instance.task_state = None
+            instance.save(expected_task_state=[task_states.RESIZE_PREP])
+            raise
+
+    def _undo(self, context: nova_context.RequestContext, instance: objects.Instance,
+              migration: objects.Migration) -> None:
         flavor = instance.new_flavor
         self._give_back(context, instance, migration)
         self._record_undone(instance, migration, 'error')

@@ -321,6 +321,7 @@ class RTComputeManager(manager.ComputeManager):
     @periodic_task.periodic_task  # type: ignore[untyped-decorator]
     def _undo_changes(self, context: nova_context.RequestContext) -> None:
         """Undo the changes that could not be undone when they failed."""
+        self.in_place_resize.undo_left(context)
         self.reservation_change.undo_left(context)
 
     # oslo.messaging ships no types.

@@ -163,6 +163,26 @@ class TestMachines(cloud.CloudTestCase):
         self.assertIsNone(self.instance_of(self.server).task_state)
         self.assert_runs(50, 50, 0, 0)
 
+    def test_a_resize_in_place_that_cannot_be_taken_back_is_within_a_minute(self):
+        compute = self.computes['host1'].manager
+        with mock.patch.object(compute.driver, 'change_reservation',
+                               side_effect=exception.ResizeError(reason='libvirt is away')):
+            self.api.post_server_action(self.server['id'], {
+                'resize': {'flavorRef': self.make_flavor(70, 2)}})
+            self.eventually(lambda: self.assertIn('away', self.fault_of(self.server)))
+            self.eventually(lambda: self.assertIsNone(
+                self.instance_of(self.server).task_state))
+            compute._undo_changes(self.cell_context())
+            self.assertIsNone(self.instance_of(self.server).task_state)
+        self.assertEqual(['70%', '70%', '0%', '0%'], self.used_on(self.computes['host1']))
+        compute._undo_changes(self.cell_context())
+        self.assert_runs(50, 50, 0, 0)
+        self._wait_for_migration_status(self.server, ['error'])
+        self._resize_server(self.server, self.make_flavor(60, 2))
+        compute._undo_changes(self.cell_context())
+        self._confirm_resize(self.server)
+        self.assert_runs(60, 60, 0, 0)
+
     def test_what_is_deleted_needs_not_be_undone(self):
         compute = self.computes['host1'].manager
         with (mock.patch.object(compute.driver, 'change_reservation',
