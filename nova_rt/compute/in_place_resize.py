@@ -27,6 +27,7 @@ from nova_rt import allocations
 from nova_rt import ledger
 from nova_rt.compute import interrupted_moves
 from nova_rt.compute import resource_tracker
+from nova_rt.instance import holdings
 from nova_rt.instance import in_place
 from nova_rt.instance import moves
 
@@ -54,6 +55,8 @@ class InPlaceResize:
         self._tracker = tracker
         # The servers of which a resize failed, and could not be taken back yet.
         self._left: set[str] = set()
+        # Those of which a revert failed, and that could not be given what they keep.
+        self._lacking: set[str] = set()
 
     def resize(self, context: nova_context.RequestContext, instance: objects.Instance,
                migration: objects.Migration) -> None:
@@ -128,12 +131,24 @@ class InPlaceResize:
             raise
 
     def undo_left(self, context: nova_context.RequestContext) -> None:
-        """Take back the resizes that could not be when they failed."""
-        for server in sorted(self._left):
-            try:
-                self._undo_later(context, server)
-            except Exception as exc:
-                LOG.warning('The resize of server %s cannot be taken back yet: %s', server, exc)
+        """Do what could not be done when resizes and reverts failed."""
+        for end, servers in ((self._undo_later, self._left), (self._give_later, self._lacking)):
+            for server in sorted(servers):
+                try:
+                    end(context, server)
+                except Exception as exc:
+                    LOG.warning('The failed resize of server %s cannot be ended yet: %s',
+                                server, exc)
+
+    def _give_later(self, context: nova_context.RequestContext, server: str) -> None:
+        with contextlib.suppress(exception.InstanceNotFound):
+            instance = holdings.fetch(context, server)
+            if instance.task_state is not None:
+                return
+            holding = holdings.holding_of(instance)
+            if holding is not None and instance.host == self._manager.host:
+                self._manager.driver.change_reservation(instance, holding)
+        self._lacking.discard(server)
 
     def _undo_later(self, context: nova_context.RequestContext, server: str) -> None:
         with contextlib.suppress(exception.InstanceNotFound,
@@ -184,14 +199,21 @@ class InPlaceResize:
             try:
                 self._give_back(context, instance, migration)
             except Exception as exc:
-                self._manager.driver.change_reservation(
-                    instance, in_place.after(instance))
+                self._keep(instance)
                 migration.status = 'finished'
                 migration.save()
                 raise exception.InstanceFaultRollback(exc) from None
             self._record_undone(instance, migration, 'reverted')
         self._tracker.end_in_place(context, instance, flavor)
         self._notify_of_revert(context, instance, _END)
+
+    def _keep(self, instance: objects.Instance) -> None:
+        """Give a server the new reservation again, as far as that is possible now."""
+        try:
+            self._manager.driver.change_reservation(instance, in_place.after(instance))
+        except Exception as exc:
+            LOG.warning('It may have its former reservation for now: %s', exc, instance=instance)
+            self._lacking.add(instance.uuid)
 
     def _notify_of_revert(self, context: nova_context.RequestContext, instance: objects.Instance,
                           phase: str) -> None:

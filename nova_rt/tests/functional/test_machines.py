@@ -183,6 +183,40 @@ class TestMachines(cloud.CloudTestCase):
         self._confirm_resize(self.server)
         self.assert_runs(60, 60, 0, 0)
 
+    def state_of(self, server):
+        instance = self.instance_of(server)
+        return instance.vm_state, instance.task_state
+
+    def test_a_revert_while_libvirt_is_away_can_be_repeated(self):
+        self._resize_server(self.server, self.make_flavor(70, 2))
+        with mock.patch.object(self.computes['host1'].manager.driver, 'change_reservation',
+                               side_effect=exception.ResizeError(reason='libvirt is away')):
+            self.api.post_server_action(self.server['id'], {'revertResize': None})
+            self.eventually(lambda: self.assertEqual(
+                ('resized', None), self.state_of(self.server)))
+        self.assertEqual(['70%', '70%', '0%', '0%'], self.used_on(self.computes['host1']))
+        self._revert_resize(self.server)
+        self.assert_runs(50, 50, 0, 0)
+
+    def test_what_a_revert_that_failed_took_away_is_given_again_within_a_minute(self):
+        compute = self.computes['host1'].manager
+        self._resize_server(self.server, self.make_flavor(70, 2))
+        change = compute.driver.change_reservation
+        with (mock.patch.object(compute.driver, 'change_reservation', side_effect=[
+                  None, exception.ResizeError(reason='libvirt is away')]) as asked,
+              mock.patch.object(compute.in_place_resize, '_share_out',
+                                side_effect=exception.PlacementAPIConnectFailure)):
+            self.api.post_server_action(self.server['id'], {'revertResize': None})
+            self.eventually(lambda: self.assertEqual(2, asked.call_count))
+            self.eventually(lambda: self.assertEqual(
+                ('resized', None), self.state_of(self.server)))
+            # The first of them has been done.
+            change(*asked.call_args_list[0].args)
+        self.assertEqual(['50%', '50%', '0%', '0%'], self.applied_on(self.computes['host1']))
+        compute._undo_changes(self.cell_context())
+        self._confirm_resize(self.server)
+        self.assert_runs(70, 70, 0, 0)
+
     def test_what_is_deleted_needs_not_be_undone(self):
         compute = self.computes['host1'].manager
         with (mock.patch.object(compute.driver, 'change_reservation',
