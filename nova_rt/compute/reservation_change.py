@@ -45,7 +45,7 @@ class ReservationChange:
                  tracker: resource_tracker.RTResourceTracker) -> None:
         self._manager = manager
         self._tracker = tracker
-        # The servers of which a change failed, and could not be undone yet.
+        # The servers of which a change has begun, or may have, and could not be ended yet.
         self._left: set[str] = set()
 
     def change(self, context: nova_context.RequestContext, server: str, runtime_us: int,
@@ -73,6 +73,7 @@ class ReservationChange:
                 self._change(context, instance)
             except Exception as exc:
                 # If the database does not say what was saved, the larger stays claimed.
+                self._left.add(server)
                 failure, instance = exc, holdings.fetch(context, server)
             try:
                 if failure is not None:
@@ -89,14 +90,19 @@ class ReservationChange:
 
     def finish_interrupted(self, context: nova_context.RequestContext,
                            instance: objects.Instance) -> None:
-        """Undo or complete a change that was interrupted, when the service starts."""
+        """Undo or complete a change that was interrupted, when the service starts.
+
+        What cannot be, :meth:`undo_left` does.
+        """
+        self._left.add(instance.uuid)
         self.undo(context, instance)
+        self._left.discard(instance.uuid)
         if holdings.HINT_DUE in instance.system_metadata:
             self._tell(context, instance)
 
     def _undo_now(self, context: nova_context.RequestContext,
                   instance: objects.Instance) -> None:
-        """Undo a change, or write down that it is to be undone later.
+        """Undo a change, or leave that to :meth:`undo_left`.
 
         :raises InternalError: with a sentence, then
         """
@@ -104,16 +110,16 @@ class ReservationChange:
             self.undo(context, instance)
         except Exception as exc:
             LOG.warning('A change could not be undone: %s', exc, instance=instance)
-            self._left.add(instance.uuid)
             if not isinstance(exc, exception.NovaException):
                 raise
             raise exception.InternalError(err=(
                 f'The change failed, and could not be undone ({_reason(exc)}). The server '
                 'stays locked, and holds the larger reservation, until its host has undone it, '
                 'which it tries every minute.')) from None
+        self._left.discard(instance.uuid)
 
     def undo_left(self, context: nova_context.RequestContext) -> None:
-        """Undo the changes that could not be undone when they failed."""
+        """Undo the changes that could not be undone when they failed, or at start."""
         for server in sorted(self._left):
             try:
                 self._undo_later(context, server)
@@ -125,8 +131,10 @@ class ReservationChange:
         def undo() -> None:
             with contextlib.suppress(exception.InstanceNotFound):
                 instance = holdings.fetch(context, server)
-                if (instance.host == self._manager.host and in_place.by_hint(instance)
-                        and instance.task_state in (in_place.CHANGING, None)):
+                if instance.host == self._manager.host and in_place.by_hint(instance):
+                    if instance.task_state not in (in_place.CHANGING, None):
+                        # When that has ended.
+                        return
                     self.finish_interrupted(context, instance)
                     self._tracker.settle(context, instance)
             self._left.discard(server)
@@ -183,6 +191,10 @@ class ReservationChange:
         except exception.UnexpectedTaskStateError:
             raise exception.ResizeError(
                 reason='another operation is under way') from None
+        except Exception:
+            # It may have been saved all the same.
+            self._left.add(instance.uuid)
+            raise
 
     def _change(self, context: nova_context.RequestContext, instance: objects.Instance) -> None:
         old, new = in_place.before(instance), in_place.after(instance)

@@ -356,7 +356,7 @@ class TestInterruptions(HintTestCase):
             self.refused(20_000)
         self.assertEqual(['30%', '30%', '0%', '0%'], self.used_on(self.computes['host1']))
         self.assert_ledgers([30, 30, 0, 0])
-        self.start('host1')
+        self.computes['host1'].manager._undo_changes(self.cell_context())
         self.assert_has(30, rt_runtime_us=30_000)
 
     def test_placement_that_is_away_is_told_within_a_minute(self):

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of containers that cannot be undone at once, and are undone every minute."""
+
+from unittest import mock
+
+from nova import exception
+from nova import objects
+from oslo_db import exception as db_exc
+
+from nova_rt import allocations
+from nova_rt.instance import in_place
+from nova_rt.tests.functional import killed
+from nova_rt.tests.functional import test_hint_changes
+
+
+class TestHints(test_hint_changes.HintTestCase):
+
+    def undo_left(self):
+        """Do what the service does every minute."""
+        self.computes['host1'].manager._undo_changes(self.cell_context())
+
+    def test_one_that_may_have_begun_is_undone(self):
+        save = objects.Instance.save
+
+        def lose(instance, *args, **kwargs):
+            save(instance, *args, **kwargs)
+            raise db_exc.DBConnectionError
+        with mock.patch.object(objects.Instance, 'save', lose):
+            self.refused(60_000)
+        self.assertEqual(in_place.CHANGING, self.instance_of(self.server).task_state)
+        self.undo_left()
+        self.assert_has(30, rt_runtime_us=30_000)
+
+    def test_what_cannot_be_undone_at_start_is_undone_when_nothing_else_is_under_way(self):
+        with killed.in_change(self.computes['host1'], None, test_hint_changes._Killed):
+            self.refused(60_000)
+        with mock.patch.object(allocations.PlacementClient, 'set_share',
+                               side_effect=exception.PlacementAPIConnectFailure):
+            self.start('host1')
+            self.undo_left()
+        self.assert_ledgers([60, 60, 0, 0])
+        self.lock('rebooting')
+        self.undo_left()
+        self.assert_ledgers([60, 60, 0, 0])
+        self.lock(None)
+        self.undo_left()
+        self.assert_has(30, rt_runtime_us=30_000)
+
+    def lock(self, task_state):
+        instance = self.instance_of(self.server)
+        instance.task_state = task_state
+        instance.save()
