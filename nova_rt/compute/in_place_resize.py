@@ -57,6 +57,8 @@ class InPlaceResize:
         self._left: set[str] = set()
         # Those of which a revert failed, and that could not be given what they keep.
         self._lacking: set[str] = set()
+        # By server, what resizes those that were interrupted, and are locked until that is ended.
+        self._locked: dict[str, int] = {}
 
     def resize(self, context: nova_context.RequestContext, instance: objects.Instance,
                migration: objects.Migration) -> None:
@@ -131,8 +133,9 @@ class InPlaceResize:
             raise
 
     def undo_left(self, context: nova_context.RequestContext) -> None:
-        """Do what could not be done when resizes and reverts failed."""
-        for end, servers in ((self._undo_later, self._left), (self._give_later, self._lacking)):
+        """Do what could not be done when resizes and reverts failed, or at start."""
+        for end, servers in ((self._undo_later, self._left), (self._give_later, self._lacking),
+                             (self._finish_later, self._locked)):
             for server in sorted(servers):
                 try:
                     end(context, server)
@@ -158,16 +161,30 @@ class InPlaceResize:
                 instance.task_state = task_states.RESIZE_PREP
                 instance.save(expected_task_state=[None])
                 self._undo_locked(context, instance)
+                self._tracker.settle(context, instance)
         self._left.discard(server)
 
     def _is_left(self, context: nova_context.RequestContext,
                  instance: objects.Instance) -> bool:
         """Return whether nothing has happened to a server since its resize failed."""
-        return (instance.host == self._manager.host and instance.task_state is None
-                and in_place.begun(instance)
-                and not in_place.by_hint(instance) and not in_place.by_move(instance)
-                and instance.migration_context is not None
+        return (self._is_resized(instance) and instance.task_state is None
                 and _migration_of(context, instance).status != 'finished')
+
+    def _is_resized(self, instance: objects.Instance) -> bool:
+        """Return whether a server is here, and is being resized in place."""
+        return (instance.host == self._manager.host and in_place.begun(instance)
+                and not in_place.by_hint(instance) and not in_place.by_move(instance)
+                and instance.migration_context is not None)
+
+    def _finish_later(self, context: nova_context.RequestContext, server: str) -> None:
+        with contextlib.suppress(exception.InstanceNotFound):
+            instance = objects.Instance.get_by_uuid(context, server, list(moves.ATTRIBUTES))
+            # An operator who has reset the state may have had it resized anew.
+            if (self._is_resized(instance) and instance.task_state is not None
+                    and _migration_of(context, instance).id == self._locked[server]):
+                self.finish_interrupted(context, instance)
+                self._tracker.settle(context, instance)
+        self._locked.pop(server, None)
 
     def _undo_locked(self, context: nova_context.RequestContext,
                      instance: objects.Instance) -> None:
@@ -262,23 +279,37 @@ class InPlaceResize:
 
     def finish_interrupted(self, context: nova_context.RequestContext,
                            instance: objects.Instance) -> None:
-        """Confirm, revert or undo a resize that was interrupted."""
+        """Confirm, revert or undo a resize that was interrupted.
+
+        What cannot be given back, :meth:`undo_left` gives back.
+        """
         if instance.task_state not in _INTERRUPTED:
             return
         migration = _migration_of(context, instance)
         if migration.status in interrupted_moves.CONFIRMATION:
             interrupted_moves.finish(self._manager, context, instance, migration)
         elif instance.task_state == task_states.RESIZE_REVERTING:
-            self._give_back(context, instance, migration)
-            self._record_undone(instance, migration, 'reverted')
+            self._end_interrupted(context, instance, migration, 'reverted')
         elif (instance.task_state is not None or migration.status != 'finished'
               or instance.old_flavor is None):
-            self._give_back(context, instance, migration)
-            self._record_undone(instance, migration, 'error')
+            self._end_interrupted(context, instance, migration, 'error')
         elif instance.vm_state in (vm_states.ACTIVE, vm_states.STOPPED):
             # Reset meanwhile, as by an evacuation that found no host.
             instance.vm_state = vm_states.RESIZED
             instance.save(expected_task_state=None)
+
+    def _end_interrupted(self, context: nova_context.RequestContext, instance: objects.Instance,
+                         migration: objects.Migration, status: str) -> None:
+        locked = instance.task_state is not None
+        try:
+            self._give_back(context, instance, migration)
+            self._record_undone(instance, migration, status)
+        except Exception:
+            if locked:
+                self._locked[instance.uuid] = migration.id
+            else:
+                self._left.add(instance.uuid)
+            raise
 
     def undo_unclaimed(self, context: nova_context.RequestContext, node: str) -> None:
         """Undo resizes that were interrupted before their claim.
@@ -331,5 +362,5 @@ def logged(instance: objects.Instance) -> Iterator[None]:
     try:
         yield
     except Exception:
-        LOG.exception('What was interrupted could not be undone: start the '
-                      'service again.', instance=instance)
+        LOG.exception('What was interrupted could not be undone: unless it is within '
+                      'minutes, start the service again.', instance=instance)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of containers that cannot be undone at once, and are undone every minute."""
 
+import contextlib
 from unittest import mock
 
 from nova import exception
@@ -11,6 +12,7 @@ from nova_rt import allocations
 from nova_rt.instance import in_place
 from nova_rt.tests.functional import killed
 from nova_rt.tests.functional import test_hint_changes
+from nova_rt.tests.functional import test_in_place
 
 
 class TestHints(test_hint_changes.HintTestCase):
@@ -50,3 +52,34 @@ class TestHints(test_hint_changes.HintTestCase):
         instance = self.instance_of(self.server)
         instance.task_state = task_state
         instance.save()
+
+
+class TestResizes(killed.AtAnyWrite, test_in_place.InPlaceTestCase):
+
+    HOSTS = 1
+
+    def undone_later(self, number, method, **action):
+        """Lose the service in a resize or revert, and start it while Placement is away."""
+        manager = self.computes['host1'].manager
+        with contextlib.ExitStack() as away:
+            with self.killing(number, 'host1', manager.in_place_resize, method,
+                              lambda: away.enter_context(mock.patch.object(
+                                  allocations.PlacementClient, 'share_out',
+                                  side_effect=exception.PlacementAPIConnectFailure))):
+                self.api.post_server_action(self.server['id'], action)
+            manager = self.computes['host1'].manager
+            manager._undo_changes(self.cell_context())
+            self.assertTrue(in_place.begun(self.instance_of(self.server)))
+        manager._undo_changes(self.cell_context())
+        self.assertIsNone(self.instance_of(self.server).task_state)
+        self.assert_as_it_was()
+
+    def test_what_cannot_be_taken_back_at_start_is_taken_back(self):
+        flavor = self.make_flavor(60, 2)
+        # Before it is locked anew, and before its container is changed.
+        for number in (0, 2):
+            self.undone_later(number, 'resize', resize={'flavorRef': flavor})
+
+    def test_a_revert_that_cannot_be_ended_at_start_is_ended(self):
+        self._resize_server(self.server, self.make_flavor(20, 2))
+        self.undone_later(0, 'revert', revertResize=None)
