@@ -154,7 +154,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
                 self._domains.apply(instance)
                 if waits and not pause:
                     guest.resume()
-            except (exception.InstanceDeployFailure, driver.libvirt.libvirtError):
+            except Exception:
+                # Whatever Nova calls it that libvirt was away for a moment.
                 self._end_unreserved(instance, guest, waits)
                 raise
         return guest

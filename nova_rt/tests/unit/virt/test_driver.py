@@ -68,13 +68,17 @@ def started(refusal):
     ours._domains.apply.side_effect = refusal
     ours._destroy = mock.Mock()
     with mock.patch.object(nova_driver.LibvirtDriver, '_create_guest'), (
-            pytest.raises(exception.InstanceDeployFailure)):
+            pytest.raises(type(refusal))):
         ours._create_guest(None, '<domain/>', mock.sentinel.instance)
     return ours
 
 
-def test_a_container_that_cannot_have_its_reservation_is_ended():
-    ours = started(exception.InstanceDeployFailure(reason='no room'))
+@pytest.mark.parametrize('refusal', [
+    exception.InstanceDeployFailure(reason='no room'), LibvirtError(38),
+    exception.InternalError(err='libvirt does not answer'),
+    exception.HypervisorUnavailable(host='host1'), OSError(errno.EMFILE, 'Too many open files')])
+def test_a_container_that_cannot_have_its_reservation_is_ended(refusal):
+    ours = started(refusal)
     ours._destroy.assert_called_once_with(mock.sentinel.instance)
 
 
