@@ -173,6 +173,17 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         else:
             self._destroy(instance)
 
+    def suspend(self, context: nova_context.RequestContext,
+                instance: objects.Instance) -> None:
+        """See base class; a container runs on, as libvirt cannot save its memory.
+
+        :raises InstanceFaultRollback: then; Nova would say ERROR
+        """
+        if CONF.libvirt.virt_type == 'lxc':
+            raise exception.InstanceFaultRollback(exception.InstanceSuspendFailure(
+                reason="libvirt cannot save a container's memory: pause or stop it."))
+        super().suspend(context, instance)
+
     def resume(self, context: nova_context.RequestContext, instance: objects.Instance,
                *args: Any, **kwargs: Any) -> None:
         """See base class; a virtual machine that cannot have its reservation stays suspended.
