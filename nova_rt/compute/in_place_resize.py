@@ -293,10 +293,13 @@ class InPlaceResize:
         elif (instance.task_state is not None or migration.status != 'finished'
               or instance.old_flavor is None):
             self._end_interrupted(context, instance, migration, 'error')
-        elif instance.vm_state in (vm_states.ACTIVE, vm_states.STOPPED):
-            # Reset meanwhile, as by an evacuation that found no host.
-            instance.vm_state = vm_states.RESIZED
-            instance.save(expected_task_state=None)
+        else:
+            # A revert that failed may have taken it away.
+            self._keep(instance)
+            if instance.vm_state in (vm_states.ACTIVE, vm_states.STOPPED):
+                # Reset meanwhile, as by an evacuation that found no host.
+                instance.vm_state = vm_states.RESIZED
+                instance.save(expected_task_state=None)
 
     def _end_interrupted(self, context: nova_context.RequestContext, instance: objects.Instance,
                          migration: objects.Migration, status: str) -> None:

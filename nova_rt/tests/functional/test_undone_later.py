@@ -83,3 +83,26 @@ class TestResizes(killed.AtAnyWrite, test_in_place.InPlaceTestCase):
     def test_a_revert_that_cannot_be_ended_at_start_is_ended(self):
         self._resize_server(self.server, self.make_flavor(20, 2))
         self.undone_later(0, 'revert', revertResize=None)
+
+    def test_what_a_revert_that_failed_took_away_is_given_again_at_start(self):
+        compute = self.computes['host1'].manager
+        self._resize_server(self.server, self.make_flavor(60, 2))
+        change, asked = compute.driver.change_reservation, []
+
+        def once(*args):
+            asked.append(args)
+            if len(asked) > 1:
+                raise exception.ResizeError(reason='libvirt is away')
+            change(*args)
+        with (mock.patch.object(compute.driver, 'change_reservation', once),
+              mock.patch.object(compute.in_place_resize, '_share_out',
+                                side_effect=exception.PlacementAPIConnectFailure)):
+            self.api.post_server_action(self.server['id'], {'revertResize': None})
+            self.eventually(lambda: self.assertEqual(2, len(asked)))
+            self.eventually(lambda: self.assertIsNone(
+                self.instance_of(self.server).task_state))
+        self.assert_applied(50, 50, 0, 0)
+        self.start('host1')
+        self.assert_applied(60, 60, 0, 0)
+        self._confirm_resize(self.server)
+        self.assert_as_it_was(60)
