@@ -13,6 +13,8 @@ from nova_rt.virt.cgroup import errors
 # more, none of which concerns CPUs.
 _DELEGATED = frozenset({
     'cgroup.procs', 'cgroup.threads', 'cgroup.subtree_control', 'tasks'})
+# ENODEV: the group was removed after its file was opened.
+_GONE = (errno.ENOENT, errno.ENODEV)
 
 
 class CgroupTree:
@@ -110,8 +112,7 @@ class CgroupTree:
             with open(self._path(group, name), 'rb', buffering=0) as control:
                 return control.read().decode()
         except OSError as exc:
-            # ENODEV: the group was removed after its file was opened.
-            if exc.errno in (errno.ENOENT, errno.ENODEV):
+            if exc.errno in _GONE:
                 raise self._missing(group, name) from None
             raise errors.kernel_refusal(group, name, 'reading', exc.errno) from None
 
@@ -124,9 +125,9 @@ class CgroupTree:
         try:
             with open(self._path(group, name), 'r+', encoding='ascii') as control:
                 control.write(text)
-        except FileNotFoundError:
-            raise self._missing(group, name) from None
         except OSError as exc:
+            if exc.errno in _GONE:
+                raise self._missing(group, name) from None
             raise errors.kernel_refusal(group, name, text, exc.errno) from None
 
     def own(self, group: str) -> None:

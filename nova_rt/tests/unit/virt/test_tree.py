@@ -84,15 +84,19 @@ def test_each_refusal_says_what_an_operator_can_do(number):
     assert 'see the kernel log' not in str(refusal)
 
 
-def test_a_group_removed_while_it_is_read_has_gone(tmp_path, monkeypatch):
+@pytest.mark.parametrize(('method', 'text'), [('read', []), ('write', ['0'])])
+def test_a_group_removed_while_its_file_is_open_has_gone(tmp_path, monkeypatch, method, text):
     class Removed(io.BytesIO):
 
         def read(self):
             raise OSError(errno.ENODEV, 'No such device')
+
+        def write(self, _):
+            raise OSError(errno.ENODEV, 'No such device')
     monkeypatch.setattr(tree, 'open', lambda *args, **kwargs: Removed(),
                         raising=False)
     with pytest.raises(errors.MissingControlFileError, match='has gone'):
-        tree.CgroupTree(tmp_path, 1).read('machine/one', 'cpu.rt_runtime_us')
+        getattr(tree.CgroupTree(tmp_path, 1), method)('machine/one', 'cpu.rt_runtime_us', *text)
 
 
 def test_busy_means_tasks_inside_or_deadlines_beside():
