@@ -121,7 +121,7 @@ def _call(cell: nova_context.RequestContext, instance: objects.Instance,
     note = {} if mark is None else {'note': mark.to_text()}
     compute_call.call(
         cell, instance, 'change_reservation',
-        'run this again when it does, which finishes or repeats the change', 'when it starts',
+        'run this again when it does, which finishes or repeats the change', 'within a minute',
         runtime_us=wanted.runtime_us, period_us=wanted.period_us, **note)
 
 

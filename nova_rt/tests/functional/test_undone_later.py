@@ -6,7 +6,6 @@ from unittest import mock
 
 from nova import exception
 from nova import objects
-from oslo_db import exception as db_exc
 
 from nova_rt import allocations
 from nova_rt.instance import in_place
@@ -26,9 +25,9 @@ class TestHints(test_hint_changes.HintTestCase):
 
         def lose(instance, *args, **kwargs):
             save(instance, *args, **kwargs)
-            raise db_exc.DBConnectionError
+            raise exception.DBNotAllowed(binary='x')
         with mock.patch.object(objects.Instance, 'save', lose):
-            self.refused(60_000)
+            self.assertIn('has begun it undoes within a minute', self.refused(60_000))
         self.assertEqual(in_place.CHANGING, self.instance_of(self.server).task_state)
         self.undo_left()
         self.assert_has(30, rt_runtime_us=30_000)
