@@ -55,7 +55,7 @@ class InPlaceResize:
         self._tracker = tracker
         # The servers of which a resize failed, and could not be taken back yet.
         self._left: set[str] = set()
-        # Those of which a revert failed, and that could not be given what they keep.
+        # Those that could not be given what they hold, as where a revert failed.
         self._lacking: set[str] = set()
         # By server, what resizes those that were interrupted, and are locked until that is ended.
         self._locked: dict[str, int] = {}
@@ -226,8 +226,12 @@ class InPlaceResize:
 
     def _keep(self, instance: objects.Instance) -> None:
         """Give a server the new reservation again, as far as that is possible now."""
+        self.give(instance, in_place.after(instance))
+
+    def give(self, instance: objects.Instance, holding: ledger.Holding) -> None:
+        """Give a server in the kernel what it holds; what cannot be, :meth:`undo_left` gives."""
         try:
-            self._manager.driver.change_reservation(instance, in_place.after(instance))
+            self._manager.driver.change_reservation(instance, holding)
         except Exception as exc:
             LOG.warning('It may have its former reservation for now: %s', exc, instance=instance)
             self._lacking.add(instance.uuid)

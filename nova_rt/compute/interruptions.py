@@ -22,12 +22,14 @@ from nova_rt.instance import in_place
 from nova_rt.instance import moves
 
 
-def apply_marked(manager: nova_manager.ComputeManager,
+def apply_marked(manager: nova_manager.ComputeManager, resizes: in_place_resize.InPlaceResize,
                  context: nova_context.RequestContext) -> None:
     """Give servers in the kernel what they hold, if a failed evacuation left their host in doubt.
 
     It has overwritten the record of the change that it interrupted. Call this before Placement
     is told, which takes the mark away.
+
+    :param resizes: gives later what cannot be given now
     """
     for instance in objects.InstanceList.get_by_host(
             context, manager.host, expected_attrs=list(moves.ATTRIBUTES)):
@@ -36,7 +38,7 @@ def apply_marked(manager: nova_manager.ComputeManager,
         with in_place_resize.logged(instance):
             holding = holdings.holding_of(instance)
             if holding is not None:
-                manager.driver.change_reservation(instance, holding)
+                resizes.give(instance, holding)
 
 
 def end(manager: nova_manager.ComputeManager, resizes: in_place_resize.InPlaceResize,

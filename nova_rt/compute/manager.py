@@ -373,7 +373,7 @@ class RTComputeManager(manager.ComputeManager):
     def pre_start_hook(self, service_ref: objects.Service) -> None:
         """See base class; what was interrupted is ended."""
         context = nova_context.get_admin_context()
-        interruptions.apply_marked(self, context)
+        interruptions.apply_marked(self, self.in_place_resize, context)
         super().pre_start_hook(service_ref)
         interruptions.end(self, self.in_place_resize, self.reservation_change,
                           context, self._interrupted)

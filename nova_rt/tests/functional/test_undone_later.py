@@ -2,13 +2,17 @@
 """Changes of containers that cannot be undone at once, and are undone every minute."""
 
 import contextlib
+import dataclasses
 from unittest import mock
 
 from nova import exception
 from nova import objects
 
 from nova_rt import allocations
+from nova_rt.compute import due_shares
+from nova_rt.instance import holdings
 from nova_rt.instance import in_place
+from nova_rt.testing import fake_driver
 from nova_rt.tests.functional import killed
 from nova_rt.tests.functional import test_hint_changes
 from nova_rt.tests.functional import test_in_place
@@ -44,6 +48,23 @@ class TestHints(test_hint_changes.HintTestCase):
         self.undo_left()
         self.assert_ledgers([60, 60, 0, 0])
         self.lock(None)
+        self.undo_left()
+        self.assert_has(30, rt_runtime_us=30_000)
+
+    def test_what_a_failed_evacuation_left_in_doubt_is_put_right_if_not_at_start(self):
+        instance = self.instance_of(self.server)
+        holding = holdings.holding_of(instance)
+        self.computes['host1'].manager.driver.change_reservation(
+            instance, dataclasses.replace(holding, reservation=dataclasses.replace(
+                holding.reservation, runtime_us=60_000)))
+        due_shares.mark(instance)
+        instance.save()
+        with mock.patch.object(fake_driver.FakeContainerDriver, 'change_reservation',
+                               side_effect=exception.ResizeError(reason='libvirt is away')):
+            self.start('host1')
+            self.undo_left()
+        self._run_periodics()
+        self.assert_applied(60, 60, 0, 0)
         self.undo_left()
         self.assert_has(30, rt_runtime_us=30_000)
 
