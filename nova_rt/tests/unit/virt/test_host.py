@@ -106,6 +106,33 @@ def test_one_that_was_cut_off_in_a_move_goes_back_before_its_budget_does(kernel,
     assert [runs & has for runs, has in seen if not runs & has] == []
 
 
+def test_one_that_cannot_be_confined_has_what_it_had_and_can_be_given_that(
+        kernel, tmp_path, caplog):
+    """Somebody else has confined it elsewhere, and the kernel does not let us."""
+    kernel.start(7, 'machine/one')
+    (tmp_path / 'machine/one').mkdir(parents=True)
+    confined = tmp_path / 'machine/one/cpuset.cpus'
+    confined.write_text('1')
+
+    class Cpusets(tree.CgroupTree):
+        def write(self, group, name, text):
+            raise errors.kernel_refusal(group, name, text, errno.EBUSY)
+    detected = detect.detect(kernel, kernel.count)
+    machine = container_host.ContainerHost(
+        detected, shares.HostShares.empty(
+            [detected.admitted()] * kernel.count, detected.occupancy),
+        cpusets=Cpusets(tmp_path, 1))
+    machine.apply(7, holding(40_000, 1))
+    before = kernel.bandwidths('machine/one')
+    confined.write_text('0')
+    with pytest.raises(errors.KernelRefusalError, match='cpuset'):
+        machine.apply(7, holding(60_000, 1))
+    assert kernel.bandwidths('machine/one') == before
+    machine.apply(7, holding(40_000, 1))
+    assert kernel.bandwidths('machine/one') == before
+    assert 'not where its reservation is' in caplog.text
+
+
 def test_reconciling_applies_what_is_missing_and_takes_back_what_is_left(
         kernel):
     machine = host_with(kernel)
