@@ -188,6 +188,7 @@ static void lists(void)
 		want("three words", EINVAL, rt("a", "cpu.rt.max", "10000 100000 1"));
 		want("no word", EINVAL, rt("a", "cpu.rt.max", " "));
 		want("runtime over the period", EINVAL, rt("a", "cpu.rt.max", "20000 10000"));
+		want("runtime without a period", EINVAL, rt("a", "cpu.rt.max", "20000 0"));
 	}
 	cg_remove("a");
 }

@@ -107,6 +107,10 @@ static void v2_new(void)
 	shows("f", "cpu.rt.max", "max 100000");
 	put("cpu.rt_runtime_us", "20000 L");
 	all_show(nr_cpus() > 1 ? 0 : 20000, 20000, "100000");
+	put("cpu.rt.max", "0 0");
+	all_show(0, 0, "100000");
+	put("cpu.rt.max", "max 0");
+	all_show(-1, -1, "100000");
 	put("cpu.rt.max", "max 1000000");
 	all_show(-1, -1, "1000000");
 	put("cpu.rt.max", "0");
