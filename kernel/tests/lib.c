@@ -208,17 +208,24 @@ int set_deadline(pid_t pid, int64_t runtime, int64_t period)
 	return syscall(SYS_sched_setattr, pid, &attr, 0) ? errno : 0;
 }
 
-void set_cpu(pid_t pid, int cpu)
+void set_cpus(pid_t pid, int first, int last)
 {
 	cpu_set_t set;
 	int i;
 
 	CPU_ZERO(&set);
-	for (i = 0; i < nr_cpus(); i++)
-		if (cpu == ANY_CPU || i == cpu)
-			CPU_SET(i, &set);
+	for (i = first; i <= last; i++)
+		CPU_SET(i, &set);
 	if (sched_setaffinity(pid, sizeof(set), &set))
-		die("sched_setaffinity %d: %s", cpu, strerror(errno));
+		die("sched_setaffinity %d-%d: %s", first, last, strerror(errno));
+}
+
+void set_cpu(pid_t pid, int cpu)
+{
+	if (cpu == ANY_CPU)
+		set_cpus(pid, 0, nr_cpus() - 1);
+	else
+		set_cpus(pid, cpu, cpu);
 }
 
 pid_t fork_task(const char *group, int cpu, int prio)

@@ -29,6 +29,7 @@ static const struct program programs[] = {
 	{ "beside", beside_main },
 	{ "inherit", inherit_main },
 	{ "leftover", leftover_main },
+	{ "crowd", crowd_main },
 	{ "sets", sets_main },
 	{ "late", late_main },
 };

@@ -84,6 +84,7 @@ int64_t supply_response(const struct periodic *tasks, int i, int64_t runtime, in
 int set_policy(pid_t pid, int policy, int prio);
 int set_deadline(pid_t pid, int64_t runtime, int64_t period);
 void set_cpu(pid_t pid, int cpu);
+void set_cpus(pid_t pid, int first, int last);
 /*
  * Start a task in a group, on one CPU and, unless @prio is 0, with SCHED_FIFO. Returns 0 to
  * the task, as fork() does.
@@ -137,6 +138,7 @@ int switched_main(int argc, char **argv);
 int beside_main(int argc, char **argv);
 int inherit_main(int argc, char **argv);
 int leftover_main(int argc, char **argv);
+int crowd_main(int argc, char **argv);
 int sets_main(int argc, char **argv);
 int late_main(int argc, char **argv);
 

@@ -120,17 +120,6 @@ static void run_task(const struct task *task, struct result *res)
 		pause();
 }
 
-static void set_cpus(int n)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	while (n--)
-		CPU_SET(n, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		die("sched_setaffinity: %s", strerror(errno));
-}
-
 static void never_sleep(void)
 {
 	for (;;)
@@ -153,7 +142,7 @@ static void start_other(const char *group, int cpu, int policy, int prio, void (
 	seed++;
 	if (!pid) {
 		if (cpu < 0)
-			set_cpus(setup.cpus);
+			set_cpus(0, 0, setup.cpus - 1);
 		else
 			set_cpu(0, cpu);
 		if (cg_enter(group, getpid()) || set_policy(0, policy, prio))
@@ -247,7 +236,7 @@ static void start_tasks(struct result *res, pid_t *pids)
 	for (i = 0; i < setup.nr; i++) {
 		pids[i] = fork();
 		if (!pids[i]) {
-			set_cpus(setup.cpus);
+			set_cpus(0, 0, setup.cpus - 1);
 			if (cg_enter("set", getpid()) || set_policy(0, SCHED_FIFO, 80 - i))
 				die("task %d: %s", i, strerror(errno));
 			run_task(&setup.tasks[i], &res[i]);

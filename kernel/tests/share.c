@@ -5,7 +5,7 @@
  * share SECONDS TOLERANCE ITEM...
  *   G:name:runtime[,runtime...]/period   a group (us; one runtime, or per CPU)
  *   S:group:runtime[,runtime...]/period  what it is set to before the measurement
- *   T:group:fifo|rr:prio:cpu|any|from:cpu
+ *   T:group:fifo|rr:prio:cpu|cpu-cpu|any|from:cpu
  *                                        a task that never sleeps ("-": root);
  *                                        from: it wakes up there, and may leave
  *   D:runtime/period[:cpu]               a SCHED_DEADLINE task that never sleeps
@@ -39,7 +39,7 @@ struct group {
 
 struct task {
 	char group[64];
-	int policy, prio, cpu;
+	int policy, prio, cpu, last_cpu;
 	bool leaves;		/* it only starts on that CPU */
 	int64_t runtime, period;
 	pid_t pid;
@@ -150,6 +150,7 @@ static void add_task(char *spec)
 	t->prio = atoi(strsep(&spec, ":"));
 	t->leaves = !strncmp(spec, "from:", 5);
 	t->cpu = !strcmp(spec, "any") ? ANY_CPU : atoi(t->leaves ? spec + 5 : spec);
+	t->last_cpu = strchr(spec, '-') ? atoi(strchr(spec, '-') + 1) : t->cpu;
 }
 
 static void add_deadline(char *spec)
@@ -158,7 +159,7 @@ static void add_deadline(char *spec)
 
 	t->runtime = atoll(strsep(&spec, "/")) * 1000;
 	t->period = atoll(strsep(&spec, ":")) * 1000;
-	t->cpu = spec ? atoi(spec) : ANY_CPU;
+	t->cpu = t->last_cpu = spec ? atoi(spec) : ANY_CPU;
 	isolated |= spec && nr_cpus() > 1;
 }
 
@@ -180,8 +181,11 @@ static void run(struct note *note, struct gap *gap)
 	int64_t c = cputime(), prev;
 	int cpu = 0;
 
-	while (now() < window[0])
+	while (now() < window[0]) {
+		if (turns)
+			relax();
 		c = cputime();
+	}
 	for (;;) {
 		if (turns)
 			relax();
@@ -219,7 +223,7 @@ static void launch(int i, int gate[2])
 	if (isolated)
 		cpuset_enter(ANY_CPU);
 	else if (t->cpu != ANY_CPU)
-		set_cpu(t->pid, t->cpu);
+		set_cpus(t->pid, t->cpu, t->last_cpu);
 	if (t->period)
 		notes[i].err = set_deadline(t->pid, t->runtime, t->period);
 	else
