@@ -58,6 +58,15 @@ control groups; for virtual machines, one that refuses SCHED_DEADLINE to pinned
 threads), nova-rt-compute refuses to start. Read by nova-rt-compute.
 """),
     cfg.StrOpt(
+        'dialect', choices=['hcbs-multi', 'hcbs-list', 'hcbs-max'],
+        help="""
+Through which interface of the kernel containers get their reservations, where the kernel
+has several, as nova-rt's own has with control groups version 2. By default it is the first
+that the kernel has in the order given here. If the kernel lacks the one that is named,
+nova-rt-compute refuses to start. Change it only while no server with a reservation is on
+the host. Read by nova-rt-compute.
+"""),
+    cfg.StrOpt(
         'placement_policy', default=fitting.DEFAULT,
         choices=sorted(fitting.POLICIES),
         help="""

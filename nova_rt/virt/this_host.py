@@ -53,7 +53,7 @@ def from_options(conf: cfg.ConfigOpts,
     usable = _usable_pcpus(conf.rt.cpu_set, cpus.online())
     if kinds.of(conf) is kinds.Kind.MACHINE:
         return _for_machines(conf, usable, count, connect)
-    dialect, admitted = _detect(count)
+    dialect, admitted = _detect(count, conf.rt.dialect)
     capacity = min(bandwidth.fraction_to_bandwidth(conf.rt.cap), admitted)
     LOG.info('Dialect %s, up to %s of each of the pCPUs %s; %s.',
              dialect.name, bandwidth.percent(capacity), sorted(usable),
@@ -81,7 +81,7 @@ def examine(conf: cfg.ConfigOpts) -> list[finding.Finding]:
         findings = examination.examine(machine.Machine(
             tree.CgroupTree.find(), cpus.present(), online,
             bandwidth.fraction_to_bandwidth(conf.rt.cap),
-            container_groups.MACHINE_GROUPS))
+            container_groups.MACHINE_GROUPS, wanted=conf.rt.dialect))
     findings += wrong
     if not conf.rt.hcbs_scheduler_available:
         findings.append(finding.warning(
@@ -131,13 +131,14 @@ def _examine_for_machines(conf: cfg.ConfigOpts,
             examination.pcpus(cpus.present(), cpus.online())]
 
 
-def _detect(count: int) -> tuple[Dialect, int]:
+def _detect(count: int, wanted: str | None) -> tuple[Dialect, int]:
     """Return the kernel's dialect, and the bandwidth that it admits on a pCPU.
 
+    :param wanted: the name of the only dialect that will do
     :raises UnavailableError: if there is none
     """
     try:
-        dialect = detect.detect(tree.CgroupTree.find(), count)
+        dialect = detect.detect(tree.CgroupTree.find(), count, wanted)
         admitted = dialect.admitted() if dialect else 0
     except errors.CgroupError as exc:
         raise host.UnavailableError(str(exc)) from None

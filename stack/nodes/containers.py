@@ -42,9 +42,13 @@ class Container:
 
     @property
     def farthest(self) -> float:
-        """The largest distance between reserved and measured on a pCPU."""
-        return max(abs(got - reserved) for got, reserved
-                   in zip(self.shares, self.reserved, strict=True))
+        """The largest distance between due and measured on a pCPU.
+
+        On its pCPUs what is reserved is due, and nothing elsewhere, where the kernel may
+        have the same runtime for it.
+        """
+        return max(abs(got - reserved * (pcpu in self.pcpus)) for pcpu, (got, reserved)
+                   in enumerate(zip(self.shares, self.reserved, strict=True)))
 
 
 def look(node: Machine, seconds: float = 0,

@@ -5,6 +5,20 @@ from nova_rt.tests.e2e import driver
 from stack.nodes import containers
 
 WINDOW_S = 10.0  # whole periods
+FIFO_10 = (1, 10)  # policy and priority of what runs in a container
+
+
+def holds_nothing(node):
+    """Whether the group of all containers has no budget."""
+    told = node.run('cat /sys/fs/cgroup/machine.slice/cpu.rt_multi_runtime_us '
+                    '|| echo 0', check=False).stdout
+    # -1: it has no budget of its own.
+    return not any(int(word) > 0 for word in told.split())
+
+
+def agreed(manage, node):
+    """Whether an audit finds nothing."""
+    return manage(node, 'audit') == []
 
 
 class User(driver.User):
@@ -61,6 +75,14 @@ class User(driver.User):
                 return
             seen.append(container.shares)
         raise AssertionError(f'{container.reserved} are reserved, got {seen}')
+
+    def running(self, server):
+        """Return a server's container if its hog runs, else None."""
+        try:
+            found = self.container(server)
+        except (KeyError, OSError):
+            return None
+        return found if FIFO_10 in found.policies else None
 
     def container(self, server, seconds=0, *beside):
         """Return a server's container as its node's kernel has it.

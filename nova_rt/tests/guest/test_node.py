@@ -6,30 +6,16 @@ import pytest
 from nova_rt.sdk import proxy
 from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
+from nova_rt.tests.guest import cloud
 from stack.nodes import containers
 
 pytestmark = full.only
-
-FIFO_10 = (1, 10)
 
 
 @pytest.fixture
 def node(nodes, alone):
     """The first node, which alone gets servers."""
     return nodes[0]
-
-
-def holds_nothing(node):
-    """Whether the group of all containers has no budget."""
-    told = node.run('cat /sys/fs/cgroup/machine.slice/cpu.rt_multi_runtime_us '
-                    '|| echo 0', check=False).stdout
-    # -1: it has no budget of its own.
-    return not any(int(word) > 0 for word in told.split())
-
-
-def agreed(manage, node):
-    """Whether an audit finds nothing."""
-    return manage(node, 'audit') == []
 
 
 def test_a_container_gets_on_its_pcpus_what_is_reserved_and_nothing_elsewhere(
@@ -52,7 +38,7 @@ def test_a_real_time_hog_of_the_host_and_a_noisy_neighbour_change_nothing(
 def test_a_deleted_server_leaves_nothing_in_the_kernel(user, flavors, node):
     server = user.boot(flavors(60_000), 'busybox-hog')
     user.delete(server.id)
-    driver.until(lambda: holds_nothing(node), 'all is given back', pause=1)
+    driver.until(lambda: cloud.holds_nothing(node), 'all is given back', pause=1)
     assert containers.look(node) == {}
 
 
@@ -68,7 +54,7 @@ def test_a_restarted_service_loses_nothing(
         before.group, before.runtimes_us)
     another = user.boot_later(flavors(40_000), 'busybox-hog')
     assert 0.2 in user.container(another.id).reserved
-    driver.until(lambda: agreed(manage, node), 'all say the same', pause=1)
+    driver.until(lambda: cloud.agreed(manage, node), 'all say the same', pause=1)
 
 
 def test_the_doctor_finds_the_dialect_and_nothing_wrong(node, manage):
@@ -83,15 +69,15 @@ def test_after_a_reboot_every_container_runs_real_time_in_its_reservation(
                user.boot(flavors(40_000), 'busybox-hog')]
     before = [user.container(each.id) for each in servers]
     node.reboot()
-    after = [driver.until(lambda each=each: running(user, each.id),
+    after = [driver.until(lambda each=each: user.running(each.id),
                           'the container runs again', user.patience, pause=2)
              for each in servers]
     # The hog of a container that had no reservation yet would have ended.
-    assert all(FIFO_10 in each.policies for each in after)
+    assert all(cloud.FIFO_10 in each.policies for each in after)
     assert [each.runtimes_us for each in after] == [
         each.runtimes_us for each in before]
     user.assert_gets_its_shares(servers[0].id)
-    driver.until(lambda: agreed(manage, node), 'all say the same', pause=1)
+    driver.until(lambda: cloud.agreed(manage, node), 'all say the same', pause=1)
 
 
 def test_a_vcpu_that_is_moved_takes_its_reservation_along(
@@ -108,18 +94,9 @@ def test_a_vcpu_that_is_moved_takes_its_reservation_along(
     assert [pcpu for pcpu, share in enumerate(after.reserved) if share] == sorted(
         [stays, target])
     user.assert_gets_its_shares(server.id)
-    driver.until(lambda: agreed(manage, node), 'all say the same', pause=1)
+    driver.until(lambda: cloud.agreed(manage, node), 'all say the same', pause=1)
     node.run('systemctl', 'restart', 'nova-rt-compute')
     assert user.container(server.id).pcpus == after.pcpus
-
-
-def running(user, server):
-    """Return a server's container if its hog runs."""
-    try:
-        found = user.container(server)
-    except (KeyError, OSError):
-        return None
-    return found if FIFO_10 in found.policies else None
 
 
 def test_the_kernel_passes_the_tests_of_the_stand_ins(node):

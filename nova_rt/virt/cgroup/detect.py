@@ -21,13 +21,16 @@ def probe_group() -> str:
     return f'nova-rt-probe-{os.getpid()}'
 
 
-def detect(tree: CgroupTree | None, count: int) -> dialect.Dialect | None:
+def detect(tree: CgroupTree | None, count: int,
+           wanted: str | None = None) -> dialect.Dialect | None:
     """Return the dialect that the kernel speaks, None if it speaks none.
 
     A group of our own is made below the root, looked at, written to with
     runtime 0, and removed.
 
     :param count: how many pCPUs the kernel knows, where its files do not say
+    :param wanted: the name of the only dialect that will do
+    :raises UnspokenError: if the kernel has not got the files of that one
     :raises KernelRefusalError: if no group can be made, or its files are there
         but cannot be written
     :raises MissingControlFileError: if nothing can be seen, as the controller is
@@ -39,15 +42,26 @@ def detect(tree: CgroupTree | None, count: int) -> dialect.Dialect | None:
     tree.make(probe)
     try:
         for candidate in DIALECTS:
-            if candidate.recognizes(tree, probe):
+            if (_has_files(candidate, tree, probe) if candidate.name == wanted
+                    else not wanted and candidate.recognizes(tree, probe)):
                 return _try_out(candidate(tree, count), probe)
         if tree.version == 2 and not tree.has(probe, 'cpu.weight'):
             raise errors.MissingControlFileError(
                 'The cpu controller is off for the groups below the root: '
                 f'write +cpu to {tree.root}/cgroup.subtree_control.')
+        if wanted:
+            raise errors.UnspokenError(
+                f'The kernel does not have the control files of {wanted}, which [rt] dialect '
+                'names: unset that option, and nova-rt-compute finds the dialect itself.')
         return None
     finally:
         tree.remove(probe)
+
+
+def _has_files(candidate: type[dialect.Dialect], tree: CgroupTree, probe: str) -> bool:
+    """Return whether a kernel has the files of a dialect, of which it may have several."""
+    return (tree.version in candidate.versions
+            and all(tree.has(probe, name) for name in candidate.files))
 
 
 def _try_out(detected: dialect.Dialect, probe: str) -> dialect.Dialect:

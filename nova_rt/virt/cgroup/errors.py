@@ -19,6 +19,10 @@ class UnenforcedError(CgroupError):
     """The kernel is set to enforce or admit no budget; the message says what to do."""
 
 
+class UnspokenError(CgroupError):
+    """The kernel does not speak the dialect that is asked for."""
+
+
 class KernelRefusalError(CgroupError):
     """The kernel refused a reservation; the message says why and what to do.
 

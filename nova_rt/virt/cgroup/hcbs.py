@@ -34,6 +34,7 @@ class HCBSList(dialect.Dialect):
     occupancy = shares.Occupancy.CHOSEN
     guarantee = dialect.GUARANTEED
     files = (dialect.RUNTIME, dialect.PERIOD)
+    versions = (2,)
 
     @classmethod
     def recognizes(cls, tree: CgroupTree, group: str) -> bool:
@@ -96,6 +97,7 @@ class HCBSMax(dialect.Dialect):
                  'pCPU of the host, whatever else runs; the kernel takes one '
                  'runtime for all of them')
     files = (MAX,)
+    versions = (2,)
 
     @classmethod
     def recognizes(cls, tree: CgroupTree, group: str) -> bool:

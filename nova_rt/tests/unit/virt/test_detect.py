@@ -5,6 +5,7 @@ import pathlib
 import pytest
 
 from nova_rt import bandwidth
+from nova_rt import conf
 from nova_rt.testing import fake_hcbs
 from nova_rt.testing import fake_kernel
 from nova_rt.virt.cgroup import detect
@@ -60,6 +61,29 @@ def test_the_dialects_on_version_2_are_distinguished_by_their_files(
     detected = detect.detect(kernel, 64)
     assert (detected.name, detected.count) == (name, cpus)
     assert list(kernel.children('')) == []
+
+
+@pytest.mark.parametrize(('kernel', 'name'), [
+    (fake_hcbs.FakeMultiKernel(3), 'hcbs-multi'), (fake_hcbs.FakeListKernel(3), 'hcbs-list'),
+    (fake_hcbs.FakeMaxKernel(3), 'hcbs-max')])
+def test_a_dialect_that_is_named_is_spoken(kernel, name):
+    assert detect.detect(kernel, 3, name).name == name
+
+
+# A stock kernel has files of the names that hcbs-list has on version 2.
+@pytest.mark.parametrize(('kernel', 'name'), [
+    (fake_hcbs.FakeMaxKernel(3), 'hcbs-multi'), (fake_hcbs.FakeListKernel(3), 'hcbs-max'),
+    (fake_kernel.FakeKernel(), 'hcbs-list')])
+def test_a_dialect_that_is_named_and_not_spoken_is_an_error_with_advice(kernel, name):
+    with pytest.raises(errors.UnspokenError, match=f'control files of {name}.*unset that option'):
+        detect.detect(kernel, 3, name)
+    assert list(kernel.children('')) == []
+
+
+def test_every_dialect_of_hcbs_can_be_named():
+    option, = [each for each in conf.COMPUTE_OPTS if each.name == 'dialect']
+    assert list(option.type.choices) == [
+        each.name for each in detect.DIALECTS if each.name != 'rt-group']
 
 
 def test_a_fake_kernel_is_not_set_as_this_machine_is():

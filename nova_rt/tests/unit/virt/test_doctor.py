@@ -76,6 +76,14 @@ def test_a_kernel_without_groups_is_wrong(tmp_path, proc):
     assert list(plain.root.iterdir()) == []
 
 
+def test_a_dialect_that_the_options_name_and_the_kernel_lacks_is_wrong(proc, debugfs):
+    wrong = sentences(examination.examine(machine.Machine(
+        fake_hcbs.FakeListKernel(proc=proc), CPUS, CPUS, CAP,
+        container_groups.MACHINE_GROUPS, debugfs, 'hcbs-max')), finding.WRONG)
+    assert 'hcbs-max' in wrong['dialect']
+    assert 'unset that option' in wrong['dialect']
+
+
 def test_a_machine_without_the_controller_is_wrong(tmp_path):
     wrong = sentences(examine(None, tmp_path), finding.WRONG)
     assert set(wrong) == {'dialect', 'cgroup layout'}

@@ -28,7 +28,7 @@ def examine(machine: Machine) -> list[Finding]:
     findings = list(_layout(machine))
     dialect = None
     try:
-        dialect = detect.detect(machine.tree, 1 + max(machine.present))
+        dialect = detect.detect(machine.tree, 1 + max(machine.present), machine.wanted)
     except errors.CgroupError as exc:
         findings.insert(0, finding.from_error('dialect', exc))
     else:

@@ -17,6 +17,7 @@ class Machine:
     :ivar cap: the largest bandwidth that is to be admitted on a pCPU
     :ivar machine_groups: where containers are, below the root
     :ivar debugfs: where debugfs is mounted, if it is
+    :ivar wanted: the name of the only dialect that will do
     """
 
     tree: CgroupTree | None
@@ -25,3 +26,4 @@ class Machine:
     cap: int
     machine_groups: tuple[str, ...]
     debugfs: pathlib.Path = pathlib.Path('/sys/kernel/debug')
+    wanted: str | None = None
