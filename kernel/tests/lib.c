@@ -2,6 +2,7 @@
 /* Clocks, cgroups and scheduling parameters for the test programs. */
 #include "rtt.h"
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 
 #define CG "/cg"
 
@@ -246,6 +247,13 @@ void spin(volatile int64_t *used)
 		relax();
 		*used = cputime();
 	}
+}
+
+bool locks_sleep(void)
+{
+	struct utsname name;
+
+	return !uname(&name) && strstr(name.version, "PREEMPT_RT");
 }
 
 static int cpus;

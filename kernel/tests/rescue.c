@@ -18,7 +18,6 @@
  */
 #include <linux/sched.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 
 #include "rtt.h"
 
@@ -188,13 +187,6 @@ static pid_t hog_in(const char *group, volatile int64_t *used)
 	if (cg_enter(group, pid) || set_policy(pid, SCHED_FIFO, 5))
 		die("hog in %s", group);
 	return pid;
-}
-
-static bool locks_sleep(void)
-{
-	struct utsname name;
-
-	return !uname(&name) && strstr(name.version, "PREEMPT_RT");
 }
 
 static int many(int n)

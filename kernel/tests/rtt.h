@@ -92,6 +92,8 @@ void set_cpus(pid_t pid, int first, int last);
 pid_t fork_task(const char *group, int cpu, int prio);
 /* Never sleep, and tell the CPU time that one had. */
 void spin(volatile int64_t *used) __attribute__((noreturn));
+/* Has the kernel PREEMPT_RT? */
+bool locks_sleep(void);
 int nr_cpus(void);
 void cpu_plug(int cpu, bool in);
 void *shared(size_t size);
