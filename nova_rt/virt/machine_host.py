@@ -244,8 +244,7 @@ class MachineHost(host.Host):
                      if number in self._set}
         for number, holding in running:
             try:
-                if not self._is_in_place(number, holding):
-                    self.apply(number, holding)
+                self.apply(number, holding)
             except ProcessLookupError:
                 LOG.debug('The virtual machine of domain %d has just ended.', number)
             except errors.MigratingError as exc:

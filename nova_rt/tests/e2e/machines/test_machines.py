@@ -298,9 +298,8 @@ def test_a_machine_that_an_operator_starts_gets_its_reservation(server):
 
 def test_an_emulation_with_one_thread_for_all_vcpus_is_refused(server, monkeypatch):
     web = server()
-    web.start(pause=True)
-    threads = web.threads
+    threads_of = web.host.reservations._threads_of
     monkeypatch.setattr(web.host.reservations, '_threads_of',
-                        lambda number: (threads[0], threads[0]))
+                        lambda number: (threads_of(number)[0],) * 2)
     with pytest.raises(exception.InstanceDeployFailure, match='a thread of its own'):
-        web.host._domains.apply(web.instance)
+        web.start()
