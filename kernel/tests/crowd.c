@@ -93,19 +93,6 @@ static void wait_for(int i)
 		usleep(1000);
 }
 
-/* The least that a server supplies in any interval of this length, in ns. */
-static int64_t supplied(const struct member *m, int64_t interval)
-{
-	int64_t q = m->runtime * 1000, p = m->period * 1000, whole, rest;
-
-	interval -= 2 * (p - q);
-	if (interval <= 0)
-		return 0;
-	whole = interval / p;
-	rest = interval % p;
-	return whole * q + (rest < q ? rest : q);
-}
-
 static int judge(int n, int64_t length)
 {
 	double least = 1e9, most = 0, longest = 0;
@@ -114,7 +101,7 @@ static int judge(int n, int64_t length)
 	for (i = 0; i < n; i++) {
 		struct member *m = &members[i];
 		int64_t q = m->runtime * 1000, p = m->period * 1000;
-		int64_t low = supplied(m, length), high = (length / p + 2) * q;
+		int64_t low = supply_least(length, q, p), high = (length / p + 2) * q;
 		int64_t bound = 2 * (p - q), wait = m->wait;
 		double share = (double)m->used * p / ((double)length * q);
 

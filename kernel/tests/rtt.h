@@ -79,6 +79,7 @@ struct periodic {
 	int64_t c, t;
 };
 
+int64_t supply_least(int64_t interval, int64_t runtime, int64_t period);
 int64_t supply_response(const struct periodic *tasks, int i, int64_t runtime, int64_t period);
 
 int set_policy(pid_t pid, int policy, int prio);

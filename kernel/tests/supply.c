@@ -17,6 +17,18 @@ static int64_t supply_time(int64_t demand, int64_t runtime, int64_t period)
 	return 2 * (period - runtime) + whole * period + demand - whole * runtime;
 }
 
+/* The least that the server supplies in any interval of this length: the bound itself. */
+int64_t supply_least(int64_t interval, int64_t runtime, int64_t period)
+{
+	int64_t rest;
+
+	interval -= 2 * (period - runtime);
+	if (interval <= 0)
+		return 0;
+	rest = interval % period;
+	return interval / period * runtime + (rest < runtime ? rest : runtime);
+}
+
 /*
  * The longest response time of task @i; tasks are sorted by priority. 0 if it
  * exceeds the task's period, where this analysis ends.

@@ -74,13 +74,18 @@ class ContainerHost(host.Host):
         :raises ProcessLookupError: if the container has ended
         :raises UnavailableError: if this host offers no reservations
         """
-        groups, lent, _, group = self._running(pid)
+        groups, lent, confined, group = self._running(pid)
         resident = self._resident(pid, holding)
         if self._is_elsewhere(groups.held(group), resident.own):
             self.move(pid, holding)
             return
         # First: what cannot be confined is given no other budget.
-        self._follow(pid, resident, holding)
+        try:
+            confined.follow(group, frozenset(holding.pcpus))
+        except cgroup_errors.CgroupError as exc:
+            if groups.held(group) != resident.own:
+                raise
+            LOG.error('A running container is not where its reservation is: %s', exc)
         with lent.turn():
             lent.give_back(group)
             before = groups.held(group)
@@ -93,19 +98,6 @@ class ContainerHost(host.Host):
                          holding.reservation.period_us,
                          sorted(holding.pcpus), group)
             lent.gave(group, resident)
-
-    def _follow(self, pid: int, resident: shrinking.Resident, holding: ledger.Holding) -> None:
-        """Confine a container to its pCPUs.
-
-        :raises CgroupError: if that is not possible, and it is to have another budget
-        """
-        groups, _, confined, group = self._running(pid)
-        try:
-            confined.follow(group, frozenset(holding.pcpus))
-        except cgroup_errors.CgroupError as exc:
-            if groups.held(group) != resident.own:
-                raise
-            LOG.error('A running container is not where its reservation is: %s', exc)
 
     def move(self, pid: int, holding: ledger.Holding) -> None:
         """See base class; it has a budget on both pCPUs while its threads go.

@@ -16,9 +16,12 @@ def holds_nothing(node):
     return not any(int(word) > 0 for word in told.split())
 
 
-def agreed(manage, node):
-    """Whether an audit finds nothing."""
-    return manage(node, 'audit') == []
+def agreed(manage, node, *options):
+    """Whether an audit finds nothing.
+
+    :param options: of nova-rt-manage, before the command
+    """
+    return manage(node, *options, 'audit') == []
 
 
 class User(driver.User):

@@ -14,6 +14,7 @@ pytestmark = full.only
 
 # The node's nova.conf is on a disk that it cannot write to.
 OPTIONS = '/etc/dialect.conf'
+MORE = ('--config-file', OPTIONS)
 WITH_OPTIONS = f"""\
 [Service]
 ExecStart=
@@ -31,11 +32,6 @@ def start_with(node, options):
     node.run('systemctl daemon-reload && systemctl restart nova-rt-compute')
 
 
-def agreed(manage, node):
-    """Whether an audit finds nothing."""
-    return manage(node, '--config-file', OPTIONS, 'audit') == []
-
-
 @pytest.fixture(scope='module', params=['hcbs-list', 'hcbs-max'])
 def dialect(request, nodes):
     """Which the first node speaks."""
@@ -51,7 +47,7 @@ def node(dialect, nodes, alone):
 
 
 def test_the_doctor_finds_the_dialect_and_nothing_wrong(node, manage, dialect):
-    rows = manage(node, '--config-file', OPTIONS, 'host', 'probe')
+    rows = manage(node, *MORE, 'host', 'probe')
     assert rows[0]['found'].startswith(f'{dialect}: ')
     assert not [row for row in rows if row['verdict'] == 'wrong']
 
@@ -78,7 +74,7 @@ def test_where_the_runtime_is_one_for_all_pcpus_a_reservation_occupies_each(
         assert user.container(fourth.id).pcpus != user.container(asked[0].id).pcpus
     for server in asked:
         user.assert_gets_its_shares(server.id)
-    driver.until(lambda: agreed(manage, node), 'all say the same', pause=1)
+    driver.until(lambda: cloud.agreed(manage, node, *MORE), 'all say the same', pause=1)
 
 
 def test_restarts_lose_nothing_and_a_deleted_server_leaves_nothing(
@@ -91,7 +87,7 @@ def test_restarts_lose_nothing_and_a_deleted_server_leaves_nothing(
     assert (after.group, after.runtimes_us) == (before.group, before.runtimes_us)
     another = user.boot_later(flavors(40_000), 'busybox-hog')
     assert 0.2 in user.container(another.id).reserved
-    driver.until(lambda: agreed(manage, node), 'all say the same', pause=1)
+    driver.until(lambda: cloud.agreed(manage, node, *MORE), 'all say the same', pause=1)
     for each in (server, another):
         user.delete(each.id)
     driver.until(lambda: cloud.holds_nothing(node), 'all is given back', pause=1)
@@ -106,4 +102,4 @@ def test_after_a_reboot_a_container_runs_real_time_in_its_reservation(
                          user.patience, pause=2)
     assert after.runtimes_us == before.runtimes_us
     user.assert_gets_its_shares(server.id)
-    driver.until(lambda: agreed(manage, node), 'all say the same', pause=1)
+    driver.until(lambda: cloud.agreed(manage, node, *MORE), 'all say the same', pause=1)
