@@ -205,8 +205,8 @@ def test_stacks_take_turns_beside_all_others(run_tests, tmp_path, monkeypatch, c
         assert events.index(f'- {first}') < events.index(f'+ {second}')
     output = capsys.readouterr().out
     for env in ('unit', 'e2e', 'functional', 'mano'):
-        assert output.count(f'the output of {env}\n') == 1
-    assert output.endswith('\n3 passed, 1 failed, 0 skipped\n')
+        assert output.count(f'\nthe output of {env}\n') == 1
+    assert output.endswith('\nfailed: mano: the output of mano\n3 passed, 1 failed, 0 skipped\n')
 
 
 def test_the_slowest_tests_are_named(run_tests, tmp_path, monkeypatch):
@@ -236,11 +236,21 @@ def test_what_failed_and_what_was_tried_twice_is_named(run_tests, tmp_path, monk
     monkeypatch.setattr(run_tests, 'LOGS', tmp_path)
     (tmp_path / 'e2e.xml').write_text(RESULTS.replace('"no"', '"no&#10;more"'))
     (tmp_path / 'e2e.log').write_text('PASSED\nRERUN tests/test_it.py::test_this\n')
-    assert list(run_tests.troubles('e2e')) == [
+    assert list(run_tests.troubles('e2e', 1)) == [
         'failed: e2e: fails: no', 'failed: e2e: breaks: no',
         'failed: e2e: fails at its end: no',
         'tried twice: e2e: tests/test_it.py::test_this']
-    assert list(run_tests.troubles('pep8')) == []
+    assert list(run_tests.troubles('pep8', 0)) == []
+
+
+def test_of_an_environment_without_results_the_last_lines_are_shown(
+        run_tests, tmp_path, monkeypatch):
+    monkeypatch.setattr(run_tests, 'JUNIT', tmp_path)
+    monkeypatch.setattr(run_tests, 'LOGS', tmp_path)
+    (tmp_path / 'mypy.log').write_text('a.py:1: error: wrong\nmypy: exit 1\n')
+    assert list(run_tests.troubles('mypy', 1)) == [
+        'failed: mypy: a.py:1: error: wrong', 'failed: mypy: mypy: exit 1']
+    assert list(run_tests.troubles('mypy', 0)) == []
 
 
 def test_of_a_traceback_that_pytest_does_not_understand_the_error_is_shown(run_tests):

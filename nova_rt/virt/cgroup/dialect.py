@@ -37,7 +37,7 @@ class Dialect(abc.ABC):
     """The control files that a group has; budgets are in the first."""
     counts_kernel_servers = True
     """Whether the kernel's own servers take from what groups may have."""
-    versions = (1, 2)
+    versions: tuple[int, ...] = (1, 2)
     """The versions of control groups on which it is spoken."""
 
     def __init__(self, tree: CgroupTree, count: int) -> None:
