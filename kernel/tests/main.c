@@ -25,6 +25,7 @@ static const struct program programs[] = {
 	{ "heldup", heldup_main },
 	{ "grace", grace_main },
 	{ "onlined", onlined_main },
+	{ "confined", confined_main },
 	{ "switched", switched_main },
 	{ "beside", beside_main },
 	{ "inherit", inherit_main },

@@ -137,6 +137,7 @@ int ceiling_main(int argc, char **argv);
 int heldup_main(int argc, char **argv);
 int grace_main(int argc, char **argv);
 int onlined_main(int argc, char **argv);
+int confined_main(int argc, char **argv);
 int switched_main(int argc, char **argv);
 int beside_main(int argc, char **argv);
 int inherit_main(int argc, char **argv);
