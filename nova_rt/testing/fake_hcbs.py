@@ -7,18 +7,21 @@ documentation of the proposed series, and that of our kernel say. With hcbs-list
 and hcbs-max the root group has a pool, :data:`POOL`, that all groups take from.
 """
 
+from collections.abc import Collection
 from collections.abc import Iterator
 import errno
 import pathlib
 
 from nova_rt import bandwidth
 from nova_rt.testing import fake_kernel
+from nova_rt.virt import cpus
 from nova_rt.virt.cgroup import dialect
 from nova_rt.virt.cgroup import hcbs
 
 # Runtime and period in µs, as an operator gives the root group, which has 0
 # after boot.
 POOL = (900_000, 1_000_000)
+CPUS = 'cpuset.cpus'
 
 
 class _FakePoolKernel(fake_kernel.FakeKernel):
@@ -58,8 +61,8 @@ class FakeListKernel(_FakePoolKernel):
             times = [0] * self.count
             if len(words) % 2:
                 return errno.EINVAL
-            for time, cpus in zip(words[::2], words[1::2], strict=True):
-                for cpu in cpus.split(','):
+            for time, where in zip(words[::2], words[1::2], strict=True):
+                for cpu in where.split(','):
                     times[int(cpu)] = int(time)
         else:
             times = [int(words[0])] * self.count
@@ -125,6 +128,70 @@ class FakeMaxKernel(_FakeUnboundedKernel, _FakePoolKernel):
         except ValueError:
             return errno.EINVAL
         return self._bound(group, period, [runtime] * self.count)
+
+
+class FakeCpusetKernel(FakeMaxKernel):
+    """The same file, whose runtime is for the pCPUs of the group's cpuset.
+
+    :ivar changes_cpusets: whether the cpuset of a group with a budget can change
+    """
+
+    def __init__(self, count: int = 4, proc: pathlib.Path = pathlib.Path('/proc'),
+                 ) -> None:
+        self.cpusets: dict[str, frozenset[int]] = {}
+        self.changes_cpusets = True
+        super().__init__(count, proc)
+
+    def remove(self, group: str) -> None:
+        super().remove(group)
+        self.cpusets.pop(group, None)
+
+    def read(self, group: str, name: str) -> str:
+        if name == 'cgroup.controllers':
+            return 'cpuset cpu\n'
+        if not self.has(group, name):
+            raise self._missing(group, name)
+        if name == CPUS:
+            return ','.join(map(str, sorted(self.cpusets.get(group, ())))) + '\n'
+        if name == hcbs.EFFECTIVE:
+            return ''.join(f'{pcpu} runtime={own} period={self._groups[group].period_us}\n'
+                           for pcpu, own in enumerate(self._own(group)))
+        runtime, period = super().read(group, name).split()
+        if runtime != hcbs.UNBOUNDED:
+            runtime = str(max(self._groups[group].runtimes_us))
+        return f'{runtime} {period}\n'
+
+    def _own(self, group: str) -> list[int | str]:
+        """Return what is left to a group by those below it, by pCPU, in µs."""
+        if group in self.unbounded:
+            return [hcbs.UNBOUNDED] * self.count
+        left = self.bandwidths(group)
+        for child in self._below(group):
+            left = [has - taken for has, taken in zip(
+                left, self.bandwidths(child), strict=True)]
+        return [each * self._groups[group].period_us >> bandwidth.BW_SHIFT for each in left]
+
+    def _files(self) -> set[str]:
+        return {hcbs.MAX, hcbs.EFFECTIVE, CPUS}
+
+    def _change(self, group: str, name: str, text: str) -> int | None:
+        if name == CPUS:
+            if not self.changes_cpusets and group not in self.unbounded:
+                return errno.EINVAL
+            self.cpusets[group] = cpus.parse(text)
+            return None
+        return super()._change(group, name, text)
+
+    def _bound(self, group: str, period_us: int, runtimes_us: list[int]) -> int | None:
+        confined = self._confined(group)
+        return super()._bound(group, period_us, [
+            runtime_us if pcpu in confined else 0
+            for pcpu, runtime_us in enumerate(runtimes_us)])
+
+    def _confined(self, group: str) -> Collection[int]:
+        while group and group not in self.cpusets:
+            group = self._parent(group)
+        return self.cpusets.get(group, range(self.count))
 
 
 class FakeMultiKernel(_FakeUnboundedKernel):

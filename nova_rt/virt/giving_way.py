@@ -18,7 +18,6 @@ import time
 
 from oslo_log import log as logging
 
-from nova_rt import shares
 from nova_rt.virt import shrinking
 from nova_rt.virt import shrinks
 from nova_rt.virt.cgroup import budget
@@ -71,7 +70,7 @@ class GivingWay:
                 if each.rank < misser.rank and each.terms.known
                 and each.own.period_us <= shrinking.LONGEST_PERIOD_US]
 
-    def asked(self, group: str, lacks: Sequence[int], occupancy: shares.Occupancy,
+    def asked(self, group: str, lacks: Sequence[int],
               borrowers: Collection[str] = ()) -> Mapping[str, budget.Budget]:
         """Return what is to be left to those who give up something for a container.
 
@@ -82,7 +81,7 @@ class GivingWay:
         others = {other: each for other, each in self._residents.items()
                   if other != group and now_s >= self._spared_s.get(other, 0.0)
                   and (other in borrowers or self._is_whole(other, each))}
-        return dict(shrinking.chosen(lacks, self._residents[group], others, occupancy))
+        return dict(shrinking.chosen(lacks, self._residents[group], others, self._groups.alike))
 
     def begin(self, group: str, asked: Mapping[str, budget.Budget]) -> bool:
         """Shrink others for a container, and wait until it may have that.

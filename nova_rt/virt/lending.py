@@ -155,9 +155,8 @@ class Lending:
             # Who has something on loan elsewhere can give up something here.
             borrowers = {loan.group for loan in self._loans.out()}
             self._settling.call_in_of(borrowers & self._shrunk.asked(
-                group, lacks, self._empty.occupancy, borrowers).keys())
-            if self._shrunk.begin(group, self._shrunk.asked(
-                    group, lacks, self._empty.occupancy)):
+                group, lacks, borrowers).keys())
+            if self._shrunk.begin(group, self._shrunk.asked(group, lacks)):
                 self._lend_given_up(group, most, until_s)
         except (errors.CgroupError, OSError) as exc:
             LOG.warning('/%s is lent no more than what is free: %s', group, exc)

@@ -37,10 +37,9 @@ class Room:
         free = [min(most, capacity - held - has) if has and capacity else 0
                 for capacity, held, has in zip(
                     self._empty.capacity, self._taken(group), own.bandwidths, strict=True)]
-        if self._empty.occupancy is shares.Occupancy.EVERY:
-            least = min((each for each, capacity in zip(
-                free, self._empty.capacity, strict=True) if capacity), default=0)
-            return [least] * len(free)
+        if self._groups.one_runtime:
+            least = min((free[pcpu] for pcpu in own.pcpus if self._empty.capacity[pcpu]), default=0)
+            return [least if pcpu in own.pcpus else 0 for pcpu in range(len(free))]
         return free
 
     def holds(self, loan: loans.Loan) -> bool:
@@ -59,15 +58,13 @@ class Room:
         return [max(0, want - have) for want, have in zip(
             whole.bandwidths, has.bandwidths, strict=True)]
 
-    def missing(self, shrink: shrinks.Shrink) -> list[int]:
+    def missing(self, shrink: shrinks.Shrink) -> Sequence[int]:
         """Return by pCPU what is not free of what a container has given up."""
         missing = [min(freed, max(0, held + own - capacity)) if capacity else 0
                    for freed, held, own, capacity in zip(
                        shrink.freed, self._taken(shrink.group), shrink.own.bandwidths,
                        self._empty.capacity, strict=True)]
-        if self._empty.occupancy is shares.Occupancy.EVERY:
-            return [max(missing)] * len(missing)
-        return missing
+        return self._groups.alike(missing, shrink.own)
 
     def _taken(self, group: str) -> list[int]:
         """Return by pCPU what others than a container have, or may still use, or gave up."""

@@ -142,7 +142,7 @@ class Settling:
             loan = self._loans.made(shrink.borrower)
             if loan is None or loan.has_ended:
                 return False
-            missing = self._room.missing(shrink)
+            missing = self._groups.alike(self._room.missing(shrink), loan.whole)
             less = budget.lowered(loan.whole, missing, loan.own)
             if less == loan.own:
                 return False

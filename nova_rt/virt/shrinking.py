@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -11,7 +12,6 @@ import dataclasses
 from nova_rt import bandwidth
 from nova_rt import criticality
 from nova_rt import elastic
-from nova_rt import shares
 from nova_rt.virt.cgroup import budget
 
 # For longer, nobody waits for what is given up, nor for a borrower that gives it back.
@@ -51,11 +51,13 @@ class Resident:
 
 
 def chosen(wanted: Sequence[int], misser: Resident, others: Mapping[str, Resident],
-           occupancy: shares.Occupancy) -> Iterator[tuple[str, budget.Budget]]:
+           alike: Callable[[Sequence[int], budget.Budget], Sequence[int]],
+           ) -> Iterator[tuple[str, budget.Budget]]:
     """Yield who is shrunk to what, until enough is given up.
 
     :param wanted: by pCPU, the bandwidth that the misser lacks
     :param others: those that may be asked, by group, each with the whole of its reservation
+    :param alike: :meth:`nova_rt.virt.cgroup.hierarchy.Hierarchy.alike`
     """
     lacks = list(wanted)
     below = {group: each for group, each in others.items()
@@ -63,8 +65,7 @@ def chosen(wanted: Sequence[int], misser: Resident, others: Mapping[str, Residen
     for group in sorted(below, key=lambda group: (
             below[group].rank, -max(_spare(below[group])), group)):
         resident = below[group]
-        asked = lacks if occupancy is shares.Occupancy.CHOSEN else [max(lacks)] * len(lacks)
-        less = budget.lowered(resident.own, asked, resident.least)
+        less = budget.lowered(resident.own, alike(lacks, resident.own), resident.least)
         if less != resident.own:
             yield group, less
             lacks = [max(0, lack - (has - keeps)) for lack, has, keeps in zip(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a control group may run: a period and one runtime for each pCPU."""
 
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Sequence
 import dataclasses
@@ -71,6 +72,12 @@ def lowered(has: Budget, less: Sequence[int], least: Budget) -> Budget:
         if runtime_us and by > 0 else runtime_us
         for runtime_us, from_, by, least_us in zip(
             has.runtimes_us, has.bandwidths, less, least.runtimes_us, strict=True)))
+
+
+def levelled(amounts: Sequence[int], pcpus: Collection[int]) -> list[int]:
+    """Return the largest of the amounts on some pCPUs for each of these, and 0 for others."""
+    largest = max((amounts[pcpu] for pcpu in pcpus), default=0)
+    return [largest if pcpu in pcpus else 0 for pcpu in range(len(amounts))]
 
 
 def together(one: Budget, other: Budget) -> Budget:

@@ -3,7 +3,6 @@
 
 import os
 
-from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import dialect
 from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup import hcbs
@@ -12,8 +11,6 @@ from nova_rt.virt.cgroup.tree import CgroupTree
 # The first that recognizes its files is taken: the most exact ones first.
 DIALECTS: tuple[type[dialect.Dialect], ...] = (
     dialect.HCBSMulti, hcbs.HCBSList, hcbs.HCBSMax, dialect.RTGroup)
-
-_DRY_PERIOD_US = 100_000
 
 
 def probe_group() -> str:
@@ -44,7 +41,9 @@ def detect(tree: CgroupTree | None, count: int,
         for candidate in DIALECTS:
             if (_has_files(candidate, tree, probe) if candidate.name == wanted
                     else not wanted and candidate.recognizes(tree, probe)):
-                return _try_out(candidate(tree, count), probe)
+                detected = candidate(tree, count)
+                detected.try_out(probe)
+                return detected
         if tree.version == 2 and not tree.has(probe, 'cpu.weight'):
             raise errors.MissingControlFileError(
                 'The cpu controller is off for the groups below the root: '
@@ -62,10 +61,3 @@ def _has_files(candidate: type[dialect.Dialect], tree: CgroupTree, probe: str) -
     """Return whether a kernel has the files of a dialect, of which it may have several."""
     return (tree.version in candidate.versions
             and all(tree.has(probe, name) for name in candidate.files))
-
-
-def _try_out(detected: dialect.Dialect, probe: str) -> dialect.Dialect:
-    """Count the pCPUs that a group's files have, and write a budget of 0."""
-    detected.count = len(detected.read(probe).runtimes_us)
-    detected.write(probe, budget.Budget(_DRY_PERIOD_US, (0,) * detected.count))
-    return detected

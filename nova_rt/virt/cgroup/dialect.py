@@ -17,6 +17,8 @@ RUNTIME = 'cpu.rt_runtime_us'
 PERIOD = 'cpu.rt_period_us'
 MULTI_RUNTIME = 'cpu.rt_multi_runtime_us'
 
+_DRY_PERIOD_US = 100_000
+
 # What HCBS with a runtime for each pCPU guarantees.
 GUARANTEED = ('every container gets its runtime in every period on each of its '
               'pCPUs, whatever else runs')
@@ -39,6 +41,8 @@ class Dialect(abc.ABC):
     """Whether the kernel's own servers take from what groups may have."""
     versions: tuple[int, ...] = (1, 2)
     """The versions of control groups on which it is spoken."""
+    one_runtime = False
+    """Whether a group has the same runtime on all pCPUs on which it has any."""
 
     def __init__(self, tree: CgroupTree, count: int) -> None:
         self.tree = tree
@@ -49,12 +53,29 @@ class Dialect(abc.ABC):
     def recognizes(cls, tree: CgroupTree, group: str) -> bool:
         """Return whether this non-root group has the files of the dialect."""
 
+    def try_out(self, group: str) -> None:
+        """Write a budget of 0, and find out what the presence of files does not say.
+
+        How many pCPUs the kernel knows, for one.
+
+        :raises KernelRefusalError: if the files cannot be written
+        """
+        self.count = len(self.read(group).runtimes_us)
+        self.write(group, budget.Budget(_DRY_PERIOD_US, (0,) * self.count))
+
     def bounded(self, group: str) -> bool:
         """Return whether a group has a budget; if not, those above bound it.
 
         :raises MissingControlFileError: if the group or its files are gone
         """
         return True
+
+    def covering(self, needed: budget.Budget, held: budget.Budget) -> budget.Budget:
+        """Return the least budget that a group may have which covers another.
+
+        :param held: what the group has, which tells where it may have any
+        """
+        return needed
 
     @abc.abstractmethod
     def read(self, group: str) -> budget.Budget:
@@ -107,6 +128,7 @@ class RTGroup(Dialect):
                  'task of higher priority outside can take its time')
     files = (RUNTIME, PERIOD)
     counts_kernel_servers = False
+    one_runtime = True
 
     @classmethod
     def recognizes(cls, tree: CgroupTree, group: str) -> bool:

@@ -5,20 +5,31 @@ Research branches of HCBS speak ``hcbs-list``, the series proposed for the kerne
 speaks ``hcbs-max`` (RFC v6 and its Documentation/scheduler/sched-rt-group).
 """
 
+from collections.abc import Collection
+from collections.abc import Iterator
 from collections.abc import Sequence
+import contextlib
+import errno
+import re
 
 from nova_rt import shares
 from nova_rt.virt import cpus
+from nova_rt.virt import cpuset
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import dialect
+from nova_rt.virt.cgroup import errors
+from nova_rt.virt.cgroup import hierarchy
 from nova_rt.virt.cgroup import limits
 from nova_rt.virt.cgroup.tree import CgroupTree
 
 MAX = 'cpu.rt.max'
+EFFECTIVE = 'cpu.rt.max.effective.local'
 UNBOUNDED = 'max'
 
 # Where a group has none, as new ones do not.
 _PERIOD_US = 1_000_000
+# A pCPU and the runtime that no group below has taken.
+_OWN = re.compile(r'^(\d+) runtime=(\d+)', re.MULTILINE)
 
 
 class HCBSList(dialect.Dialect):
@@ -85,10 +96,14 @@ class HCBSList(dialect.Dialect):
 
 
 class HCBSMax(dialect.Dialect):
-    """HCBS with runtime and period in one file, the same on all pCPUs.
+    """HCBS with runtime and period in one file.
 
     A group that says "max" has no budget of its own: its tasks run within the
     nearest group above that has one, and so do the budgets of its children.
+
+    A group has the runtime on every pCPU. With newer kernels, which say in
+    :data:`EFFECTIVE` what each pCPU has, that is every one of the cpuset that it is
+    in while it is written.
     """
 
     name = 'hcbs-max'
@@ -98,11 +113,29 @@ class HCBSMax(dialect.Dialect):
                  'runtime for all of them')
     files = (MAX,)
     versions = (2,)
+    one_runtime = True
 
     @classmethod
     def recognizes(cls, tree: CgroupTree, group: str) -> bool:
         """See base class."""
         return tree.has(group, MAX)
+
+    def try_out(self, group: str) -> None:
+        """See base class; here, whether a group has runtime in its cpuset only.
+
+        Without the cpuset controller in the same hierarchy, it has it on every pCPU.
+        """
+        super().try_out(group)
+        if (self.tree.has(group, EFFECTIVE)
+                and 'runtime=' in self.tree.read(group, EFFECTIVE)
+                and 'cpuset' in self.tree.read('', 'cgroup.controllers').split()):
+            self.occupancy = shares.Occupancy.CHOSEN
+            self.guarantee = dialect.GUARANTEED
+
+    def covering(self, needed: budget.Budget, held: budget.Budget) -> budget.Budget:
+        """See base class: the largest runtime wherever either has any."""
+        return budget.Budget(needed.period_us, tuple(budget.levelled(
+            needed.runtimes_us, needed.pcpus | held.pcpus)))
 
     def bounded(self, group: str) -> bool:
         """See base class."""
@@ -112,12 +145,58 @@ class HCBSMax(dialect.Dialect):
         """See base class; a group without a budget takes nothing."""
         runtime, period = self.tree.read(group, MAX).split()
         held = 0 if runtime == UNBOUNDED else int(runtime)
-        return budget.Budget(int(period) or _PERIOD_US, (held,) * self.count)
+        where = self._pcpus(group) if held and group else range(self.count)
+        return budget.Budget(int(period) or _PERIOD_US, tuple(
+            held if pcpu in where else 0 for pcpu in range(self.count)))
 
     def write(self, group: str, wanted: budget.Budget) -> None:
         """See base class; one write changes both, so nothing is in between."""
-        self.tree.write(group, MAX,
-                        f'{wanted.runtimes_us[0]} {wanted.period_us}')
+        with self._confined(group, wanted.pcpus):
+            self.tree.write(group, MAX, f'{max(wanted.runtimes_us)} {wanted.period_us}')
+
+    def _pcpus(self, group: str) -> Collection[int]:
+        """Return where a group has runtime, of its own or taken by groups below it."""
+        every = range(self.count)
+        if self.occupancy is shares.Occupancy.EVERY:
+            return every
+        own = {int(pcpu) for pcpu, runtime_us in _OWN.findall(self.tree.read(group, EFFECTIVE))
+               if int(runtime_us)}
+        if own.issuperset(every):
+            return own
+        for child in hierarchy.bounded_below(self, group):
+            with contextlib.suppress(errors.MissingControlFileError):
+                own.update(self._pcpus(child))
+        return own
+
+    @contextlib.contextmanager
+    def _confined(self, group: str, pcpus: frozenset[int]) -> Iterator[None]:
+        """Let a group that has a cpuset of its own have these pCPUs; if that fails, the old.
+
+        :raises KernelRefusalError: if the kernel does not take that
+        """
+        confined = None
+        if pcpus and self.occupancy is shares.Occupancy.CHOSEN:
+            confined = cpuset.read(self.tree, group)
+        if confined is None or confined == pcpus:
+            yield
+            return
+        self._confine(group, pcpus)
+        try:
+            yield
+        except errors.CgroupError:
+            self._confine(group, confined)
+            raise
+
+    def _confine(self, group: str, pcpus: frozenset[int]) -> None:
+        try:
+            cpuset.write(self.tree, group, pcpus)
+        except errors.KernelRefusalError as exc:
+            # Proposed kernels do not let it change while a group has a budget.
+            if exc.errno != errno.EINVAL:
+                raise
+            raise errors.KernelRefusalError(
+                f'The kernel does not let the pCPUs of /{group} change while it has a budget: '
+                'stop its server first.', errno.EBUSY) from None
 
     def admitted(self) -> int:
         """Return what is left by the fair server, within the root's budget."""

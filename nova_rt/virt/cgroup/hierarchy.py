@@ -10,6 +10,7 @@ what they keep is missing elsewhere.
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 import contextlib
 import threading
 import time
@@ -100,6 +101,19 @@ class Hierarchy:
         with self._lock:
             if not self._dialect.bounded(top):
                 self._dialect.write(top, self._needed(top, {}))
+
+    @property
+    def one_runtime(self) -> bool:
+        """Whether a group has the same runtime on all pCPUs on which it has any."""
+        return self._dialect.one_runtime
+
+    def alike(self, amounts: Sequence[int], has: budget.Budget) -> Sequence[int]:
+        """Return by how much a budget can change where it is to change by so much.
+
+        :param amounts: by pCPU; where the kernel takes one runtime for several pCPUs,
+            the largest on any of them
+        """
+        return budget.levelled(amounts, has.pcpus) if self.one_runtime else amounts
 
     def exists(self, group: str) -> bool:
         """Return whether there is such a group."""
@@ -194,7 +208,8 @@ class Hierarchy:
                 continue
             total = [t + b for t, b in zip(total, held.bandwidths,
                                            strict=True)]
-        return budget.covering(self._dialect.read(ancestor).period_us, total)
+        held = self._dialect.read(ancestor)
+        return self._dialect.covering(budget.covering(held.period_us, total), held)
 
     def _bounding(self, group: str) -> list[str]:
         """Return the groups above that have a budget, the nearest first."""

@@ -15,6 +15,7 @@ KERNELS = {
     'hcbs-multi on version 2': lambda: fake_hcbs.FakeMultiKernel(),
     'hcbs-list': lambda: fake_hcbs.FakeListKernel(),
     'hcbs-max': lambda: fake_hcbs.FakeMaxKernel(),
+    'hcbs-max by cpuset': lambda: fake_hcbs.FakeCpusetKernel(),
 }
 
 

@@ -2,6 +2,7 @@
 """What is particular to HCBS on version 2; the rest is conformance."""
 
 import errno
+import time
 
 import pytest
 
@@ -11,6 +12,7 @@ from nova_rt import reservation
 from nova_rt import shares
 from nova_rt.testing import fake_hcbs
 from nova_rt.virt import container_host
+from nova_rt.virt import loans
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import detect
 from nova_rt.virt.cgroup import dialect
@@ -73,6 +75,107 @@ def test_max_has_the_runtime_on_every_pcpu():
     assert kernel.read('machine.slice/one.scope', hcbs.MAX) == (
         '40000 100000\n')
     assert machine.empty.occupancy is shares.Occupancy.EVERY
+
+
+@pytest.fixture
+def confined():
+    """A kernel whose cpu.rt.max follows cpusets, with containers on pCPUs 0 and 1, and 2."""
+    kernel = fake_hcbs.FakeCpusetKernel()
+    for pid, pcpus in ((7, '0,1'), (8, '2')):
+        kernel.start(pid, f'machine/{pid}')
+        kernel.write(f'machine/{pid}', fake_hcbs.CPUS, pcpus)
+    return kernel
+
+
+def in_percent(bandwidths):
+    return [round(100 * each / bandwidth.BW_UNIT) for each in bandwidths]
+
+
+def test_max_has_the_runtime_on_the_pcpus_of_the_cpuset_where_the_kernel_follows_it(confined):
+    machine = host_with(confined)
+    assert machine.empty.occupancy is shares.Occupancy.CHOSEN
+    machine.reconcile([])
+    machine.apply(7, holding(80_000, 0, 1))
+    machine.apply(8, holding(70_000, 2))
+    assert in_percent(confined.bandwidths('machine/7')) == [80, 80, 0, 0]
+    assert in_percent(confined.bandwidths('machine/8')) == [0, 0, 70, 0]
+    # The group above has no cpuset of its own.
+    assert in_percent(confined.bandwidths('machine')) == [80] * 4
+    writes = len(confined.writes)
+    machine.reconcile([(7, holding(80_000, 0, 1)), (8, holding(70_000, 2))])
+    assert len(confined.writes) == writes
+    found = machine.survey({'web': 7})
+    assert found.containers['web'] == tuple(confined.bandwidths('machine/7'))
+    assert found.kept == (0,) * 4
+    confined.stop(7)
+    machine.reconcile([(8, holding(70_000, 2))])
+    assert in_percent(confined.bandwidths('machine')) == [70] * 4
+
+
+def test_max_has_it_on_every_pcpu_where_cpusets_are_in_another_hierarchy(confined):
+    read = confined.read
+    confined.read = lambda group, name: (
+        'cpu\n' if name == 'cgroup.controllers' else read(group, name))
+    assert host_with(confined).empty.occupancy is shares.Occupancy.EVERY
+
+
+def test_a_group_has_its_runtime_also_where_those_below_it_take_all(confined):
+    detected = detect.detect(confined, confined.count)
+    detected.write('machine', budget.Budget(100_000, (50_000,) * 4))
+    detected.write('machine/8', budget.Budget(100_000, (0, 0, 50_000, 0)))
+    assert '2 runtime=0 ' in confined.read('machine', hcbs.EFFECTIVE)
+    assert detected.read('machine') == budget.Budget(100_000, (50_000,) * 4)
+
+
+def test_a_container_that_moves_has_its_runtime_on_both_pcpus_meanwhile(confined):
+    machine = host_with(confined)
+    machine.apply(8, holding(70_000, 2))
+    seen = []
+
+    class Confinement:
+        """Threads cannot be confined here; their cpuset can."""
+
+        def move(self, group, before, after):
+            seen.append(in_percent(confined.bandwidths(group)))
+            confined.write(group, fake_hcbs.CPUS, '3')
+    machine._confinement = Confinement()
+    machine.move(8, holding(70_000, 3))
+    assert seen == [[0, 0, 70, 70]]
+    assert in_percent(confined.bandwidths('machine/8')) == [0, 0, 0, 70]
+
+
+def test_a_container_stays_where_the_kernel_lets_no_cpuset_change(confined):
+    machine = host_with(confined)
+    machine.reconcile([])
+    machine.apply(8, holding(70_000, 2))
+    confined.changes_cpusets = False
+    with pytest.raises(errors.KernelRefusalError, match='stop its server first'):
+        machine.move(8, holding(70_000, 3))
+    assert in_percent(confined.bandwidths('machine/8')) == [0, 0, 70, 0]
+    assert in_percent(confined.bandwidths('machine')) == [70] * 4
+
+
+def test_a_budget_that_is_refused_leaves_the_cpuset_as_it_was(confined):
+    detected = detect.detect(confined, confined.count)
+    detected.write('machine', budget.Budget(100_000, (50_000,) * 4))
+    with pytest.raises(errors.KernelRefusalError):
+        detected.write('machine/8', budget.Budget(100_000, (0, 0, 60_000, 60_000)))
+    assert confined.cpusets['machine/8'] == {2}
+
+
+def test_where_a_runtime_is_one_for_the_cpuset_the_fullest_of_its_pcpus_decides(
+        confined, tmp_path):
+    detected = detect.detect(confined, confined.count)
+    machine = container_host.ContainerHost(detected, shares.HostShares.empty(
+        [detected.admitted()] * 4, detected.occupancy), book=loans.Loans(tmp_path))
+    machine.apply(7, holding(30_000, 0, 1))
+    confined.start(9, 'machine/9')
+    confined.write('machine/9', fake_hcbs.CPUS, '1')
+    machine.apply(9, holding(20_000, 1))
+    lent = machine.lend(7, bandwidth.BW_UNIT, time.monotonic() + 60)
+    assert {pcpu: round(100 * each / bandwidth.BW_UNIT) for pcpu, each in lent.items()} == {
+        0: 40, 1: 40}
+    assert in_percent(confined.bandwidths('machine/7')) == [70, 70, 0, 0]
 
 
 def test_groups_that_say_max_are_left_so_and_passed_over():
