@@ -6,6 +6,7 @@ What the kernel then has is read through the interface that nova-rt-compute woul
 
 import pytest
 
+from nova_rt.sdk import proxy
 from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.guest import cloud
@@ -59,21 +60,34 @@ def test_a_container_gets_what_is_reserved_beside_a_hog_and_a_noisy_neighbour(
     container = user.container(server.id)
     assert len(container.pcpus) == 2
     assert container.reserved == tuple(
-        0.3 if dialect == 'hcbs-max' or pcpu in container.pcpus else 0 for pcpu in range(4))
+        0.3 if pcpu in container.pcpus else 0 for pcpu in range(4))
     user.assert_gets_its_shares(server.id, '/srv/node/hog', 'fifo', '50')
 
 
-def test_where_the_runtime_is_one_for_all_pcpus_a_reservation_occupies_each(
+def test_a_reservation_occupies_the_pcpus_of_its_server_and_no_other(
         user, flavors, node, manage, dialect):
-    asked = [user.boot_later(flavors(RUNTIME_US), 'busybox-hog') for _ in range(3)]
-    fourth = user.rested(user.ask(flavors(RUNTIME_US), 'busybox-hog').id)
-    if dialect == 'hcbs-max':
-        assert 'No valid host' in fourth.fault['message']
-    else:
-        assert fourth.status == 'ACTIVE'
-        assert user.container(fourth.id).pcpus != user.container(asked[0].id).pcpus
-    for server in asked:
-        user.assert_gets_its_shares(server.id)
+    # More than a pCPU has, of which each gets one or none.
+    servers = [user.boot_later(flavors(120_000), 'busybox-hog') for _ in range(4)]
+    assert sorted(user.container(server.id).pcpus for server in servers) == [
+        (0,), (1,), (2,), (3,)]
+    fifth = user.rested(user.ask(flavors(120_000), 'busybox-hog').id)
+    assert 'No valid host' in fifth.fault['message']
+    user.assert_gets_its_shares(servers[-1].id)
+    driver.until(lambda: cloud.agreed(manage, node, *MORE), 'all say the same', pause=1)
+
+
+def test_a_vcpu_that_is_moved_takes_its_reservation_along(
+        user, operator, flavors, node, manage, dialect):
+    server = user.boot_later(flavors(RUNTIME_US, vcpus=2), 'busybox-hog')
+    before = user.container(server.id)
+    stays, source = before.pcpus
+    target = min({0, 1, 2, 3} - set(before.pcpus))
+    operator.add_service(proxy.SERVICE)
+    operator.rt.move_vcpu('node-1', server.id, source, target)
+    after = user.container(server.id)
+    assert set(after.pcpus) == {stays, target}
+    assert after.reserved == tuple(0.3 if pcpu in after.pcpus else 0 for pcpu in range(4))
+    user.assert_gets_its_shares(server.id)
     driver.until(lambda: cloud.agreed(manage, node, *MORE), 'all say the same', pause=1)
 
 
