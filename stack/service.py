@@ -157,20 +157,22 @@ class Service:
             self.wait(self.ready)
         self.finish()
 
-    def wait(self, condition: Callable[[], bool]) -> None:
+    def wait(self, condition: Callable[[], bool], patience: float | None = None) -> None:
         """Wait until ``condition`` holds or the process has ended.
 
+        :param patience: seconds, those of the service by default.
         :raises StackError: see start().
         """
         processes = self.site.processes
-        deadline = time.monotonic() + self.patience
+        patience = patience or self.patience
+        deadline = time.monotonic() + patience
         while not condition():
             if not processes.alive(self.name):
                 raise StackError(processes.failure(
                     self.name, 'ended while it was starting'))
             if time.monotonic() > deadline:
                 raise StackError(processes.failure(
-                    self.name, f'was not ready after {self.patience:.0f} s'))
+                    self.name, f'was not ready after {patience:.0f} s'))
             time.sleep(self.pause)
 
 

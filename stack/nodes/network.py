@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What joins a node to the network of the cloud: a wire, and Neutron's agent."""
 
+import contextlib
+
+from stack.errors import StackError
 from stack.nodes.machine import Machine
 from stack.nodes.service import NodeService
 from stack.service import Service
@@ -37,6 +40,10 @@ class Wire(Service):
                 self.name, libvirt.inside(self.site, *command))
 
 
+# Seconds that the agent takes to report at most, where it does.
+REPORTS_WITHIN = 420
+
+
 class NodeAgent(NodeService):
     """The agent for Open vSwitch in a node, as Neutron sees it."""
 
@@ -45,6 +52,19 @@ class NodeAgent(NodeService):
         self.name = machine.agent
         self.needs = (machine.name, neutron.Neutron.name,
                       neutron.NeutronRpc.name, 'catalogue')
+
+    def start(self) -> None:
+        """Wait for it; if it does not report, start it once more.
+
+        A thread of os-ken 4.2 ends without a word at any error, as ``TaskExit`` is
+        ``Exception`` with native threads (os_ken/lib/hub.py, ``_event_loop()`` in
+        base/app_manager.py). The agent then waits for that thread's answer for ever.
+        """
+        with contextlib.suppress(StackError):
+            self.machine.wait(self.ready, REPORTS_WITHIN)
+            return
+        self.machine.run('systemctl', 'restart', neutron.OvsAgent.name, check=False)
+        super().start()
 
     def ready(self) -> bool:
         """Whether it reports to Neutron."""

@@ -2,12 +2,16 @@
 """What a node that is a virtual machine gets from the stack."""
 
 import json
+from unittest import mock
 
 import pytest
 
+from stack import errors
 from stack import rundir
 from stack import service
 from stack.nodes import containers
+from stack.nodes import machine as nodes_machine
+from stack.nodes import network
 from stack.nodes import pins
 from stack.nodes import share
 
@@ -49,6 +53,18 @@ def test_a_nodes_agent_switches_in_the_kernel_and_knows_no_password_of_users(
     assert configuration['ovs']['datapath_type'] == 'system'
     assert f'@{HOST}:' in configuration['DEFAULT']['transport_url']
     assert not {'database', 'keystone_authtoken', 'nova'} & set(configuration)
+
+
+def test_an_agent_that_does_not_report_is_started_once_more(site):
+    machine = mock.Mock(spec=nodes_machine.Machine)
+    machine.name, machine.agent, machine.wire = 'node-2', 'agent-2', 'wire-2'
+    machine.wait.side_effect = (errors.StackError('was not ready after 420 s'), None)
+    network.NodeAgent(site, machine).start()
+    machine.run.assert_called_once_with(
+        'systemctl', 'restart', 'neutron-openvswitch-agent', check=False)
+    machine.wait.side_effect = (None,)
+    network.NodeAgent(site, machine).start()
+    machine.run.assert_called_once()
 
 
 def test_pins_are_exact_and_leave_out_what_the_tree_has():
