@@ -93,6 +93,13 @@ class Dialect(abc.ABC):
             then has its old budget or, in between, one that is smaller
         """
 
+    def give(self, group: str, wanted: budget.Budget) -> None:
+        """Give a container's own group a budget, and what it needs for that.
+
+        :raises CgroupError: as :meth:`write` does
+        """
+        self.write(group, wanted)
+
     @abc.abstractmethod
     def admitted(self) -> int:
         """Return the bandwidth that the kernel admits on one pCPU.

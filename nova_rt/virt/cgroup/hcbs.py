@@ -151,8 +151,12 @@ class HCBSMax(dialect.Dialect):
 
     def write(self, group: str, wanted: budget.Budget) -> None:
         """See base class; one write changes both, so nothing is in between."""
+        self.tree.write(group, MAX, f'{max(wanted.runtimes_us)} {wanted.period_us}')
+
+    def give(self, group: str, wanted: budget.Budget) -> None:
+        """See base class; its cpuset decides which pCPUs that are."""
         with self._confined(group, wanted.pcpus):
-            self.tree.write(group, MAX, f'{max(wanted.runtimes_us)} {wanted.period_us}')
+            self.write(group, wanted)
 
     def _pcpus(self, group: str) -> Collection[int]:
         """Return where a group has runtime, of its own or taken by groups below it."""

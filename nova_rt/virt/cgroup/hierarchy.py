@@ -51,7 +51,7 @@ class Hierarchy:
             before = self._dialect.read(group)
             try:
                 too_much = self._raise_ancestors(group, wanted)
-                self._dialect.write(group, wanted)
+                self._dialect.give(group, wanted)
                 if too_much:
                     self._lower_ancestors(group)
             except errors.CgroupError:
@@ -78,7 +78,7 @@ class Hierarchy:
         """
         try:
             if any(before.runtimes_us) and not self.holds(group, before):
-                self._dialect.write(group, before)
+                self._dialect.give(group, before)
         except errors.CgroupError as exc:
             LOG.error('/%s could not be given back its budget: %s', group, exc)
 

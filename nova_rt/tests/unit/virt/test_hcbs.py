@@ -159,8 +159,22 @@ def test_a_budget_that_is_refused_leaves_the_cpuset_as_it_was(confined):
     detected = detect.detect(confined, confined.count)
     detected.write('machine', budget.Budget(100_000, (50_000,) * 4))
     with pytest.raises(errors.KernelRefusalError):
-        detected.write('machine/8', budget.Budget(100_000, (0, 0, 60_000, 60_000)))
+        detected.give('machine/8', budget.Budget(100_000, (0, 0, 60_000, 60_000)))
     assert confined.cpusets['machine/8'] == {2}
+
+
+def test_the_cpuset_of_a_group_above_is_its_administrators(confined):
+    confined.write('machine', fake_hcbs.CPUS, '0-2')
+    machine = host_with(confined)
+    machine.reconcile([])
+    machine.apply(7, holding(80_000, 0, 1))
+    assert confined.cpusets['machine'] == {0, 1, 2}
+    machine.apply(8, holding(70_000, 2))
+    assert in_percent(confined.bandwidths('machine')) == [80, 80, 80, 0]
+    assert in_percent(confined.bandwidths('machine/8')) == [0, 0, 70, 0]
+    writes = len(confined.writes)
+    machine.reconcile([(7, holding(80_000, 0, 1)), (8, holding(70_000, 2))])
+    assert len(confined.writes) == writes
 
 
 def test_where_a_runtime_is_one_for_the_cpuset_the_fullest_of_its_pcpus_decides(
