@@ -22,6 +22,7 @@ from nova_rt.virt.cgroup import hcbs
 # after boot.
 POOL = (900_000, 1_000_000)
 CPUS = 'cpuset.cpus'
+EFFECTIVE_CPUS = 'cpuset.cpus.effective'
 
 
 class _FakePoolKernel(fake_kernel.FakeKernel):
@@ -151,8 +152,9 @@ class FakeCpusetKernel(FakeMaxKernel):
             return 'cpuset cpu\n'
         if not self.has(group, name):
             raise self._missing(group, name)
-        if name == CPUS:
-            return ','.join(map(str, sorted(self.cpusets.get(group, ())))) + '\n'
+        if name in (CPUS, EFFECTIVE_CPUS):
+            pcpus = self.cpusets.get(group, ()) if name == CPUS else self._confined(group)
+            return ','.join(map(str, sorted(pcpus))) + '\n'
         if name == hcbs.EFFECTIVE:
             return ''.join(f'{pcpu} runtime={own} period={self._groups[group].period_us}\n'
                            for pcpu, own in enumerate(self._own(group)))
@@ -172,7 +174,7 @@ class FakeCpusetKernel(FakeMaxKernel):
         return [each * self._groups[group].period_us >> bandwidth.BW_SHIFT for each in left]
 
     def _files(self) -> set[str]:
-        return {hcbs.MAX, hcbs.EFFECTIVE, CPUS}
+        return {hcbs.MAX, hcbs.EFFECTIVE, CPUS, EFFECTIVE_CPUS}
 
     def _change(self, group: str, name: str, text: str) -> int | None:
         if name == CPUS:
@@ -189,9 +191,11 @@ class FakeCpusetKernel(FakeMaxKernel):
             for pcpu, runtime_us in enumerate(runtimes_us)])
 
     def _confined(self, group: str) -> Collection[int]:
-        while group and group not in self.cpusets:
-            group = self._parent(group)
-        return self.cpusets.get(group, range(self.count))
+        """Return those of a group's cpuset that those above have; if none, all of these."""
+        if not group:
+            return frozenset(range(self.count))
+        above = self._confined(self._parent(group))
+        return self.cpusets.get(group, frozenset()).intersection(above) or above
 
 
 class FakeMultiKernel(_FakeUnboundedKernel):

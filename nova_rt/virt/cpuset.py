@@ -10,6 +10,7 @@ from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup.tree import CgroupTree
 
 _CPUS = 'cpuset.cpus'
+_EFFECTIVE = 'cpuset.cpus.effective'
 
 
 def read(tree: CgroupTree, group: str) -> frozenset[int] | None:
@@ -22,6 +23,15 @@ def read(tree: CgroupTree, group: str) -> frozenset[int] | None:
         return None
     text = tree.read(group, _CPUS).strip()
     return cpus.parse(text) if text else None
+
+
+def effective(tree: CgroupTree, group: str) -> frozenset[int]:
+    """Return the pCPUs that a group has, which those above it may keep from its cpuset.
+
+    :raises MissingControlFileError: if the controller is off there
+    """
+    text = tree.read(group, _EFFECTIVE).strip()
+    return cpus.parse(text) if text else frozenset()
 
 
 def write(tree: CgroupTree, group: str, pcpus: frozenset[int]) -> None:

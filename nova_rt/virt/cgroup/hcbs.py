@@ -12,6 +12,7 @@ import contextlib
 import errno
 import re
 
+from nova_rt import ledger
 from nova_rt import shares
 from nova_rt.virt import cpus
 from nova_rt.virt import cpuset
@@ -174,21 +175,29 @@ class HCBSMax(dialect.Dialect):
 
     @contextlib.contextmanager
     def _confined(self, group: str, pcpus: frozenset[int]) -> Iterator[None]:
-        """Let a group that has a cpuset of its own have these pCPUs; if that fails, the old.
+        """Let a group have these pCPUs; if that fails, those that it had.
 
-        :raises KernelRefusalError: if the kernel does not take that
+        :raises KernelRefusalError: if it cannot have them only
         """
-        confined = None
-        if pcpus and self.occupancy is shares.Occupancy.CHOSEN:
-            confined = cpuset.read(self.tree, group)
-        if confined is None or confined == pcpus:
+        if not pcpus or self.occupancy is shares.Occupancy.EVERY:
             yield
             return
-        self._confine(group, pcpus)
+        confined = cpuset.read(self.tree, group)
+        if confined is None and len(pcpus) == self.count:
+            yield
+            return
+        if confined != pcpus:
+            self._confine(group, pcpus)
         try:
+            if others := cpuset.effective(self.tree, group) - pcpus:
+                raise errors.KernelRefusalError(
+                    f'The cpusets above /{group} keep it from its pCPUs, and it would have its '
+                    f'budget on {ledger.ranges(sorted(others))}: widen them, or set [rt] cpu_set '
+                    'to what they allow.', errno.EBUSY)
             yield
         except errors.CgroupError:
-            self._confine(group, confined)
+            if confined not in (None, pcpus):
+                self._confine(group, confined)
             raise
 
     def _confine(self, group: str, pcpus: frozenset[int]) -> None:

@@ -177,6 +177,32 @@ def test_the_cpuset_of_a_group_above_is_its_administrators(confined):
     assert len(confined.writes) == writes
 
 
+def test_a_container_without_a_cpuset_has_its_runtime_on_its_pcpus_only(confined):
+    confined.start(9, 'machine/9')
+    machine = host_with(confined)
+    machine.reconcile([])
+    machine.apply(9, holding(70_000, 3))
+    assert in_percent(confined.bandwidths('machine/9')) == [0, 0, 0, 70]
+
+
+def test_what_has_its_runtime_on_every_pcpu_needs_no_cpuset(confined, monkeypatch):
+    confined.start(9, 'machine/9')
+    machine = host_with(confined)
+    monkeypatch.setattr(confined, '_files', lambda: {hcbs.MAX, hcbs.EFFECTIVE})
+    machine.apply(9, holding(70_000, 0, 1, 2, 3))
+    assert in_percent(confined.bandwidths('machine/9')) == [70] * 4
+
+
+def test_a_container_is_given_nothing_on_pcpus_that_are_not_its_own(confined):
+    confined.write('machine', fake_hcbs.CPUS, '0-1')
+    machine = host_with(confined)
+    machine.reconcile([])
+    with pytest.raises(errors.KernelRefusalError, match='cpusets above /machine/8 keep it from'):
+        machine.apply(8, holding(70_000, 2))
+    for group in ('machine', 'machine/8'):
+        assert confined.bandwidths(group) == [0] * 4
+
+
 def test_where_a_runtime_is_one_for_the_cpuset_the_fullest_of_its_pcpus_decides(
         confined, tmp_path):
     detected = detect.detect(confined, confined.count)
