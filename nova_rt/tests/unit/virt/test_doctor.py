@@ -16,6 +16,7 @@ from nova_rt.virt import container_groups
 from nova_rt.virt import this_host
 from nova_rt.virt.cgroup import budget
 from nova_rt.virt.cgroup import detect
+from nova_rt.virt.cgroup import hierarchy
 from nova_rt.virt.cgroup import tree
 from nova_rt.virt.cgroup.doctor import examination
 from nova_rt.virt.cgroup.doctor import finding
@@ -148,6 +149,16 @@ def test_what_no_container_needs_any_more_is_a_warning(proc, debugfs):
     warned = sentences(examine(kernel, debugfs), finding.WARNING)
     assert '/machine holds 10% of every pCPU' in warned['ancestors']
     assert 'see that nova-rt-compute runs' in warned['ancestors']
+
+
+def test_where_a_runtime_is_one_for_all_pcpus_each_needs_what_the_fullest_does(proc, debugfs):
+    kernel = fake_hcbs.FakeCpusetKernel(proc=proc)
+    kernel.start(7, 'machine/one')
+    kernel.write('machine/one', fake_hcbs.CPUS, '0')
+    groups = hierarchy.Hierarchy(detect.detect(kernel, 4))
+    groups.close('machine')
+    groups.apply('machine/one', budget.Budget(100_000, (30_000, 0, 0, 0)))
+    assert 'ancestors' not in sentences(examine(kernel, debugfs), finding.WARNING)
 
 
 def test_a_container_that_waits_below_a_group_at_0_is_wrong(proc, debugfs):

@@ -47,13 +47,14 @@ def root(machine: Machine, dialect: Dialect) -> Iterator[Finding]:
 def machine_groups(machine: Machine, dialect: Dialect) -> Iterator[Finding]:
     """Check that the groups above containers hold what these need, no more."""
     for group in filter(dialect.tree.exists, machine.machine_groups):
-        held = dialect.read(group).bandwidths
-        needed = _below(dialect, group)
+        own = dialect.read(group)
+        held = own.bandwidths
+        needed = dialect.covering(
+            budget.covering(own.period_us, _below(dialect, group)), own).bandwidths
         if not any(held) and dialect.bounded(group):
             yield finding.good('ancestors', f'/{group} is at 0, as none of its '
                                'containers has a reservation')
-        # A parent's runtime is rounded up to a whole µs of its period.
-        elif any(has > needs + 2 for has, needs in zip(held, needed, strict=True)):
+        elif any(has > needs for has, needs in zip(held, needed, strict=True)):
             yield finding.warning(
                 'ancestors', f'/{group} holds {_by_pcpu(held)}, its containers only '
                 f'{_by_pcpu(needed)}',
