@@ -166,9 +166,9 @@ class Lending:
         """Return by pCPU how much less a container has on loan than it may have."""
         loan = self._loans.made(group)
         if loan is not None:
-            return self._room.lacking(loan.own, loan.whole, most)
+            return self._room.lacking(group, loan.own, loan.whole, most)
         held = self._groups.held(group)
-        return self._room.lacking(held, held, most)
+        return self._room.lacking(group, held, held, most)
 
     def _lend_given_up(self, group: str, most: int, until_s: float) -> None:
         """Lend what was given up for a container, or give it back if it has no use for it."""

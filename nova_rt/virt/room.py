@@ -47,16 +47,20 @@ class Room:
         lendable = self.lendable(loan.group, loan.own, max(loan.lent))
         return all(lent <= free for lent, free in zip(loan.lent, lendable, strict=True) if lent)
 
-    def lacking(self, own: budget.Budget, has: budget.Budget, most: int) -> list[int]:
+    def lacking(self, group: str, own: budget.Budget, has: budget.Budget,
+                most: int) -> list[int]:
         """Return by pCPU how much less a container has on loan than it may have.
+
+        What is free is not lacking: another of its pCPUs may have kept it from that.
 
         :param own: what it has without a loan
         """
         whole = budget.extended(own, [
             min(most, capacity - held) if held and capacity else 0
             for capacity, held in zip(self._empty.capacity, own.bandwidths, strict=True)])
-        return [max(0, want - have) for want, have in zip(
-            whole.bandwidths, has.bandwidths, strict=True)]
+        return [max(0, want - max(have, capacity - held)) for want, have, capacity, held in zip(
+            whole.bandwidths, has.bandwidths, self._empty.capacity, self._taken(group),
+            strict=True)]
 
     def missing(self, shrink: shrinks.Shrink) -> Sequence[int]:
         """Return by pCPU what is not free of what a container has given up."""

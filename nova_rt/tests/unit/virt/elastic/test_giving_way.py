@@ -220,22 +220,43 @@ def test_where_reservations_occupy_every_pcpu_it_is_shrunk_on_every_one(book):
     assert [on_first(kernel.bandwidths(f'machine/{pid}')) for pid in (7, 8)] == [50, 40]
 
 
-def test_where_a_runtime_is_one_for_the_cpuset_it_changes_on_all_of_its_pcpus(book):
+@pytest.fixture
+def by_cpuset(book):
+    """A kernel that follows cpusets, and its host, which is given containers by their ids."""
     kernel = fake_hcbs.FakeCpusetKernel(PCPUS)
-    found = detect.detect(kernel, kernel.count)
-    machine = container_host.ContainerHost(found, shares.HostShares.empty(
-        [CAP] * kernel.count, found.occupancy), book=book)
-    for pid, cpuset, each in ((7, '0,1', holding(40, 0, 1, rank=C)),
-                              (8, '1,2', elastic_40(1, 2)), (9, '2,3', elastic_40(2, 3))):
-        kernel.start(pid, f'machine/{pid}')
-        kernel.write(f'machine/{pid}', fake_hcbs.CPUS, cpuset)
-        machine.apply(pid, each)
 
-    def have():
-        return [[round(100 * each / bandwidth.BW_UNIT) for each in kernel.bandwidths(group)]
-                for group in ('machine/7', 'machine/8', 'machine/9')]
+    def start(holdings):
+        found = detect.detect(kernel, kernel.count)
+        machine = container_host.ContainerHost(found, shares.HostShares.empty(
+            [CAP] * kernel.count, found.occupancy), book=book)
+        for pid, each in holdings.items():
+            kernel.start(pid, f'machine/{pid}')
+            kernel.write(f'machine/{pid}', fake_hcbs.CPUS, ','.join(map(str, each.pcpus)))
+            machine.apply(pid, each)
+        return machine
+    return kernel, start
+
+
+def in_percent(kernel, *pids):
+    return [[round(100 * each / bandwidth.BW_UNIT) for each in kernel.bandwidths(f'machine/{pid}')]
+            for pid in pids]
+
+
+def test_where_a_runtime_is_one_for_the_cpuset_it_changes_on_all_of_its_pcpus(by_cpuset):
+    kernel, start = by_cpuset
+    machine = start({7: holding(40, 0, 1, rank=C), 8: elastic_40(1, 2), 9: elastic_40(2, 3)})
     machine.lend(7, HALF, soon(), shrink=True)
     # On pCPU 0 as much was free, but it may have no more there than on pCPU 1.
-    assert have() == [[80, 80, 0, 0], [0, 10, 10, 0], [0, 0, 40, 40]]
+    assert in_percent(kernel, 7, 8, 9) == [[80, 80, 0, 0], [0, 10, 10, 0], [0, 0, 40, 40]]
     machine.lend(8, HALF, soon(), shrink=True)
-    assert have() == [[50, 50, 0, 0], [0, 40, 40, 0], [0, 0, 40, 40]]
+    assert in_percent(kernel, 7, 8, 9) == [[50, 50, 0, 0], [0, 40, 40, 0], [0, 0, 40, 40]]
+
+
+def test_where_a_runtime_is_one_for_the_cpuset_nobody_gives_up_what_is_free(by_cpuset):
+    kernel, start = by_cpuset
+    machine = start({7: holding(40, 0, 1, rank=C), 8: elastic_40(1),
+                     9: holding(10, 0, rank=A, least=1)})
+    begun = len(kernel.writes)
+    machine.lend(7, bandwidth.fraction_to_bandwidth(0.3), soon(), shrink=True)
+    assert in_percent(kernel, 7, 8, 9) == [[70, 70, 0, 0], [0, 20, 0, 0], [10, 0, 0, 0]]
+    assert not [write for write in kernel.writes[begun:] if write[0] == 'machine/9']
