@@ -168,9 +168,9 @@ class FakeCpusetKernel(FakeMaxKernel):
         if group in self.unbounded:
             return [hcbs.UNBOUNDED] * self.count
         left = self.bandwidths(group)
-        for child in self._below(group):
-            left = [has - taken for has, taken in zip(
-                left, self.bandwidths(child), strict=True)]
+        ended = [held for above, held in self.lingering if above == group]
+        for each in (*map(self.bandwidths, self._below(group)), *ended):
+            left = [has - taken for has, taken in zip(left, each, strict=True)]
         return [each * self._groups[group].period_us >> bandwidth.BW_SHIFT for each in left]
 
     def _files(self) -> set[str]:

@@ -171,7 +171,8 @@ class HCBSMax(dialect.Dialect):
         for child in hierarchy.bounded_below(self, group):
             with contextlib.suppress(errors.MissingControlFileError):
                 own.update(self._pcpus(child))
-        return own
+        # Those that have ended may be counted still, with all of it.
+        return own or cpuset.read(self.tree, group) or every
 
     @contextlib.contextmanager
     def _confined(self, group: str, pcpus: frozenset[int]) -> Iterator[None]:

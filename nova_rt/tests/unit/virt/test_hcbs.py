@@ -127,6 +127,28 @@ def test_a_group_has_its_runtime_also_where_those_below_it_take_all(confined):
     assert detected.read('machine') == budget.Budget(100_000, (50_000,) * 4)
 
 
+def test_what_an_ended_container_had_all_of_is_taken_back(confined, monkeypatch):
+    machine = host_with(confined)
+    machine.reconcile([])
+    confined.start(9, 'machine/9')
+    machine.apply(9, holding(70_000, 0, 1, 2, 3))
+    confined.stop_and_linger(9)
+    monkeypatch.setattr(time, 'sleep', lambda _: confined.let_go())
+    machine.take_back('machine/9')
+    assert confined.bandwidths('machine') == [0] * 4
+
+
+def test_a_container_whose_own_groups_had_all_of_it_stays_where_it_is(confined):
+    machine = host_with(confined)
+    machine.apply(8, holding(70_000, 2))
+    confined.start(9, 'machine/8/inner')
+    confined.write('machine/8/inner', hcbs.MAX, '70000 100000')
+    confined.stop_and_linger(9)
+    writes = len(confined.writes)
+    machine.apply(8, holding(70_000, 2))
+    assert len(confined.writes) == writes
+
+
 def test_a_container_that_moves_has_its_runtime_on_both_pcpus_meanwhile(confined):
     machine = host_with(confined)
     machine.apply(8, holding(70_000, 2))
