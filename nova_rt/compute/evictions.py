@@ -99,8 +99,9 @@ class Evictions:
                 or any(map(_is_being_stopped, instances.values()))):
             return False
         reservations: host.Host = self._manager.driver.reservations
-        chosen = victim.choose(reservations.empty, residents, server, most,
-                               reservations.loan(running[server].pid), CONF.rt.evict_choice)
+        chosen = victim.choose(
+            reservations.empty, residents, server, most, reservations.loan(running[server].pid),
+            CONF.rt.evict_choice, reservations.one_runtime)
         return chosen is not None and self._stop(context, chosen, server)
 
     def _stop(self, context: nova_context.RequestContext, server: str, misser: str) -> bool:

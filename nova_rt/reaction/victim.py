@@ -76,7 +76,7 @@ POLICIES: Mapping[str, _Policy] = {
 
 
 def choose(empty: shares.HostShares, running: Mapping[str, Resident], misser: str, most: int,
-           lent: Mapping[int, int], policy: str) -> str | None:
+           lent: Mapping[int, int], policy: str, one_runtime: bool = False) -> str | None:
     """Return the server to stop, None if that of none lets the one that misses be lent more.
 
     Who has said no criticality has not said that it may wait, and who has said C may not.
@@ -89,13 +89,19 @@ def choose(empty: shares.HostShares, running: Mapping[str, Resident], misser: st
     :param lent: what that one has on loan, by pCPU: where others were shrunk for it, more than
         reservations leave free
     :param policy: one of :data:`POLICIES`
+    :param one_runtime: whether it is lent the same on all of its pCPUs
     """
     suffers = running[misser]
     if suffers.said is None:
         return None
     now = empty.add_all((each.holding.reservation.bandwidth, each.holding.pcpus)
                         for each in running.values())
-    has = _lendable(now, suffers.holding, most, lent)
+
+    def lendable(host: shares.HostShares) -> list[int]:
+        free = _lendable(host, suffers.holding, most, lent)
+        return [min(free)] if one_runtime and free else free
+
+    has = lendable(now)
     # A loan is whole microseconds of the period.
     grain = bandwidth.to_bandwidth(1, suffers.holding.reservation.period_us) + 1
     candidates = [
@@ -103,9 +109,8 @@ def choose(empty: shares.HostShares, running: Mapping[str, Resident], misser: st
         for server, each in running.items()
         if server != misser and each.may_go and each.said is not None
         and each.said < suffers.said
-        and any(after > before + grain for before, after in zip(has, _lendable(
-            now.remove(each.holding.reservation, each.holding.pcpus),
-            suffers.holding, most, lent), strict=True))]
+        and any(after > before + grain for before, after in zip(has, lendable(
+            now.remove(each.holding.reservation, each.holding.pcpus)), strict=True))]
     chosen = min(candidates, key=lambda each: (
         each.rank, POLICIES[policy](each, candidates), each.server), default=None)
     return None if chosen is None else chosen.server

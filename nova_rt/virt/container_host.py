@@ -141,6 +141,11 @@ class ContainerHost(host.Host):
         """See base class; not where a reservation occupies every pCPU."""
         return self.empty.occupancy is shares.Occupancy.CHOSEN
 
+    @property
+    def one_runtime(self) -> bool:
+        """See base class."""
+        return self._dialect is not None and self._dialect.one_runtime
+
     def lend(self, pid: int, most: int, until_s: float,
              shrink: bool = False) -> Mapping[int, int]:
         """See base class; of what no running container has, within the cap."""

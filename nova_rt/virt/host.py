@@ -59,6 +59,11 @@ class Host(abc.ABC):
     def can_move(self) -> bool:
         """Return whether the kernel lets :meth:`move` work."""
 
+    @property
+    def one_runtime(self) -> bool:
+        """Whether a server has the same bandwidth on all of its pCPUs, with a loan as well."""
+        return False
+
     def lend(self, number: int, most: int, until_s: float,
              shrink: bool = False) -> Mapping[int, int]:
         """Let a server have what is free on its pCPUs, until it is needed or given back.

@@ -30,9 +30,9 @@ def empty(pcpus=2, occupancy=shares.Occupancy.CHOSEN):
     return shares.HostShares.empty([CAP] * pcpus, occupancy)
 
 
-def chosen(policy='share', most=CAP, host=None, me=None, lent=None, **others):
+def chosen(policy='share', most=CAP, host=None, me=None, lent=None, one_runtime=False, **others):
     return victim.choose(host or empty(), {
-        ME: me or resident(30, 0, rank=C), **others}, ME, most, lent or {}, policy)
+        ME: me or resident(30, 0, rank=C), **others}, ME, most, lent or {}, policy, one_runtime)
 
 
 def test_the_least_critical_goes_first():
@@ -71,6 +71,15 @@ def test_nobody_goes_whose_room_would_be_no_more_than_what_is_on_loan():
     both = resident(30, 0, 1, rank=C)
     assert chosen(most=most, me=both, lent={0: most}, other=other) is None
     assert chosen(most=most, me=both, lent={1: most}, other=other) == 'other'
+
+
+def test_where_it_is_lent_the_same_on_each_pcpu_only_who_is_on_the_fullest_goes():
+    others = {'me': resident(30, 0, 1, rank=C), 'large': resident(35, 0),
+              'critical': resident(40, 1, rank=C)}
+    small = resident(10, 1)
+    assert chosen(small=small, **others) == 'large'
+    assert chosen(small=small, one_runtime=True, **others) == 'small'
+    assert chosen(one_runtime=True, **others) is None
 
 
 def test_by_share_it_is_who_holds_most_of_these_pcpus():
