@@ -81,7 +81,21 @@ class GivingWay:
         others = {other: each for other, each in self._residents.items()
                   if other != group and now_s >= self._spared_s.get(other, 0.0)
                   and (other in borrowers or self._is_whole(other, each))}
-        return dict(shrinking.chosen(lacks, self._residents[group], others, self._groups.alike))
+
+        def choose(lacks: Sequence[int]) -> dict[str, budget.Budget]:
+            return dict(shrinking.chosen(
+                lacks, self._residents[group], others, self._groups.alike))
+
+        chosen = choose(lacks)
+        if not self._groups.one_runtime:
+            return chosen
+        # What one of its pCPUs lacks still, it cannot have on the others, either.
+        short = lacks
+        for other, less in chosen.items():
+            short = [lack - (has - keeps) for lack, has, keeps in zip(
+                short, others[other].own.bandwidths, less.bandwidths, strict=True)]
+        beyond = max(0, *short)
+        return choose([max(0, lack - beyond) for lack in lacks]) if beyond else chosen
 
     def begin(self, group: str, asked: Mapping[str, budget.Budget]) -> bool:
         """Shrink others for a container, and wait until it may have that.

@@ -260,3 +260,17 @@ def test_where_a_runtime_is_one_for_the_cpuset_nobody_gives_up_what_is_free(by_c
     machine.lend(7, bandwidth.fraction_to_bandwidth(0.3), soon(), shrink=True)
     assert in_percent(kernel, 7, 8, 9) == [[70, 70, 0, 0], [0, 20, 0, 0], [10, 0, 0, 0]]
     assert not [write for write in kernel.writes[begun:] if write[0] == 'machine/9']
+
+
+@pytest.mark.parametrize(('fullest', 'expected'), [
+    (holding(40, 1, rank=C), [[50, 50, 0, 0], [0, 40, 0, 0], [40, 0, 0, 0]]),
+    (holding(40, 1, rank=B, least=35), [[55, 55, 0, 0], [0, 35, 0, 0], [35, 0, 0, 0]])])
+def test_where_a_runtime_is_one_for_the_cpuset_the_fullest_decides_how_much_is_given_up(
+        by_cpuset, fullest, expected):
+    kernel, start = by_cpuset
+    machine = start({7: holding(40, 0, 1, rank=C), 8: fullest, 9: elastic_40(0)})
+    begun = len(kernel.writes)
+    machine.lend(7, HALF, soon(), shrink=True)
+    assert in_percent(kernel, 7, 8, 9) == expected
+    shrunk = [write for write in kernel.writes[begun:] if write[0] == 'machine/9']
+    assert len(shrunk) == (expected[2][0] < 40)
