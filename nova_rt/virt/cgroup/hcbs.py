@@ -164,15 +164,20 @@ class HCBSMax(dialect.Dialect):
         every = range(self.count)
         if self.occupancy is shares.Occupancy.EVERY:
             return every
-        own = {int(pcpu) for pcpu, runtime_us in _OWN.findall(self.tree.read(group, EFFECTIVE))
-               if int(runtime_us)}
-        if own.issuperset(every):
-            return own
-        for child in hierarchy.bounded_below(self, group):
-            with contextlib.suppress(errors.MissingControlFileError):
-                own.update(self._pcpus(child))
+        has = self._own(group)
+        groups = [group]
+        while groups and not has.issuperset(every):
+            for child in hierarchy.bounded_below(self, groups.pop()):
+                with contextlib.suppress(errors.MissingControlFileError):
+                    has |= self._own(child)
+                    groups.append(child)
         # Those that have ended may be counted still, with all of it.
-        return own or cpuset.read(self.tree, group) or every
+        return has or cpuset.read(self.tree, group) or every
+
+    def _own(self, group: str) -> set[int]:
+        """Return where a group has runtime that none below it has taken."""
+        return {int(pcpu) for pcpu, runtime_us in _OWN.findall(self.tree.read(group, EFFECTIVE))
+                if int(runtime_us)}
 
     @contextlib.contextmanager
     def _confined(self, group: str, pcpus: frozenset[int]) -> Iterator[None]:

@@ -219,14 +219,15 @@ class Hierarchy:
 
 def bounded_below(dialect: Dialect, group: str) -> Iterator[str]:
     """Yield the groups whose budgets are taken from a group's."""
-    for child in dialect.tree.children(group):
-        try:
-            if dialect.bounded(child):
-                yield child
-            else:
-                yield from bounded_below(dialect, child)
-        except errors.MissingControlFileError:
-            continue
+    # No recursion: a container nests its own as deep as it likes.
+    parents = [group]
+    while parents:
+        for child in dialect.tree.children(parents.pop()):
+            with contextlib.suppress(errors.MissingControlFileError):
+                if dialect.bounded(child):
+                    yield child
+                else:
+                    parents.append(child)
 
 
 def ancestors(group: str) -> list[str]:

@@ -13,8 +13,9 @@ from nova_rt.virt.cgroup import errors
 # more, none of which concerns CPUs.
 _DELEGATED = frozenset({
     'cgroup.procs', 'cgroup.threads', 'cgroup.subtree_control', 'tasks'})
-# ENODEV: the group was removed after its file was opened.
-_GONE = (errno.ENOENT, errno.ENODEV)
+# ENODEV: the group was removed after its file was opened. ENAMETOOLONG: a container has
+# nested its own groups deeper than a path can say.
+_GONE = (errno.ENOENT, errno.ENODEV, errno.ENAMETOOLONG)
 
 
 class CgroupTree:
@@ -86,11 +87,13 @@ class CgroupTree:
         return (self.root / group / name).exists()
 
     def children(self, group: str) -> Iterator[str]:
-        """Yield the groups directly below a group; none if it is gone."""
+        """Yield the groups directly below a group; none if it is gone, or cannot be named."""
         try:
             with os.scandir(self._path(group)) as entries:
                 names = sorted(entry.name for entry in entries if entry.is_dir())
-        except FileNotFoundError:
+        except OSError as exc:
+            if exc.errno not in _GONE:
+                raise
             return
         for name in names:
             yield f'{group}/{name}' if group else name

@@ -20,6 +20,7 @@ from nova_rt.virt.cgroup import errors
 from nova_rt.virt.cgroup import hcbs
 from nova_rt.virt.cgroup import hierarchy
 from nova_rt.virt.cgroup import survey
+from nova_rt.virt.cgroup import tree
 
 
 def host_with(kernel):
@@ -147,6 +148,28 @@ def test_a_container_whose_own_groups_had_all_of_it_stays_where_it_is(confined):
     writes = len(confined.writes)
     machine.apply(8, holding(70_000, 2))
     assert len(confined.writes) == writes
+
+
+@pytest.mark.parametrize('between', [hcbs.UNBOUNDED, '70000'])
+def test_a_container_nests_its_own_groups_as_deep_as_it_likes(tmp_path, between):
+    deepest = tmp_path / 'top' / '/'.join('x' * 1100)
+    groups = [deepest, *deepest.parents][:1101]
+    for path in reversed(groups):
+        path.mkdir()
+        ends = path in (groups[0], groups[-1])
+        (path / hcbs.MAX).write_text(f'{70_000 if ends else between} 100000\n')
+        (path / hcbs.EFFECTIVE).write_text(
+            f'0 runtime={70_000 if path == deepest else 0} period=100000\n')
+    chosen = hcbs.HCBSMax(tree.CgroupTree(tmp_path, 2), 4)
+    chosen.occupancy = shares.Occupancy.CHOSEN
+    try:
+        assert chosen.read('top') == budget.Budget(100_000, (70_000, 0, 0, 0))
+    finally:
+        # pytest would recurse.
+        for path in groups:
+            (path / hcbs.MAX).unlink()
+            (path / hcbs.EFFECTIVE).unlink()
+            path.rmdir()
 
 
 def test_a_container_that_moves_has_its_runtime_on_both_pcpus_meanwhile(confined):

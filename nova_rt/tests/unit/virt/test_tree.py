@@ -115,6 +115,13 @@ def test_a_refusal_names_the_file_or_the_group_itself():
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
+def test_a_group_whose_path_is_too_long_is_passed_over(tmp_path):
+    groups, deep = tree.CgroupTree(tmp_path, 2), 'x/' * 2100
+    assert not list(groups.children(deep))
+    with pytest.raises(errors.MissingControlFileError):
+        groups.read(deep, 'cpu.rt.max')
+
+
 def test_limits_that_a_user_namespace_has_are_taken_back(tmp_path):
     group = tmp_path / 'machine/one'
     group.mkdir(parents=True)
