@@ -31,6 +31,7 @@ static const struct program programs[] = {
 	{ "inherit", inherit_main },
 	{ "leftover", leftover_main },
 	{ "crowd", crowd_main },
+	{ "scale", scale_main },
 	{ "sets", sets_main },
 	{ "late", late_main },
 };

@@ -143,6 +143,7 @@ int beside_main(int argc, char **argv);
 int inherit_main(int argc, char **argv);
 int leftover_main(int argc, char **argv);
 int crowd_main(int argc, char **argv);
+int scale_main(int argc, char **argv);
 int sets_main(int argc, char **argv);
 int late_main(int argc, char **argv);
 
