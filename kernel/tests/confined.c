@@ -83,6 +83,24 @@ static void follow(void)
 	shows("b", "0 80000");
 }
 
+/* A CPU that is offline counts where a group's cpuset has it, and nowhere else. */
+static void plug(void)
+{
+	cpu_plug(1, false);
+	write_or_say("a", MAX, "70000 100000", 0);
+	shows("a", "70000 0");
+	write_or_say("b", "cpuset.cpus", "0-1", 0);
+	write_or_say("b", MAX, "10000 100000", 0);
+	shows("b", "10000 10000");
+	cpu_plug(1, true);
+	write_or_say("b", "cpuset.cpus", "1", 0);
+	write_or_say("a", MAX, "80000 100000", EINVAL);
+	write_or_say("b", MAX, "80000 100000", 0);
+	write_or_say("a", MAX, "80000 100000", 0);
+	shows("a", "80000 0");
+	shows("b", "0 80000");
+}
+
 /* Each group gets its share, beside SCHED_FIFO tasks of the root group. */
 static void measure(void)
 {
@@ -134,6 +152,7 @@ int confined_main(int argc, char **argv)
 		die("groups");
 	confine();
 	follow();
+	plug();
 	if (!wrong)
 		measure();
 	for (i = 0; i < ARRAY_SIZE(groups); i++)
