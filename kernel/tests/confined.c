@@ -90,8 +90,8 @@ static void plug(void)
 	write_or_say("a", MAX, "70000 100000", 0);
 	shows("a", "70000 0");
 	write_or_say("b", "cpuset.cpus", "0-1", 0);
-	write_or_say("b", MAX, "10000 100000", 0);
-	shows("b", "10000 10000");
+	write_or_say("b", MAX, "20000 100000", 0);
+	shows("b", "20000 20000");
 	cpu_plug(1, true);
 	write_or_say("b", "cpuset.cpus", "1", 0);
 	write_or_say("a", MAX, "80000 100000", EINVAL);
