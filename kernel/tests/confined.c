@@ -28,14 +28,7 @@ static void write_or_say(const char *group, const char *file, const char *text, 
 
 static void shows(const char *group, const char *expected)
 {
-	char value[64] = "";
-
-	cg_read(group, MULTI, value, sizeof(value));
-	value[strcspn(value, "\n")] = 0;
-	if (!strcmp(value, expected))
-		return;
-	wrong++;
-	printf("%s shows '%s' instead of '%s'; ", group, value, expected);
+	wrong += !cg_shows(group, MULTI, expected);
 }
 
 /* Version 1 lets go of a controller some time after it was unmounted. */

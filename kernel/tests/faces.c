@@ -47,16 +47,11 @@ static void put(const char *file, const char *text)
 
 static void shows(const char *group, const char *file, const char *expected)
 {
-	char value[512] = "", want[512];
+	char want[512];
 
 	fill_in(want, expected);
-	cg_read(group, file, value, sizeof(value));
-	value[strcspn(value, "\n")] = 0;
 	done++;
-	if (strcmp(value, want)) {
-		wrong++;
-		printf("%s shows '%s' instead of '%s'; ", file, value, want);
-	}
+	wrong += !cg_shows(group, file, want);
 }
 
 static void all_show(long long others, long long last, const char *period)

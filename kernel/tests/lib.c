@@ -126,6 +126,18 @@ int cg_read(const char *group, const char *file, char *buf, int size)
 	return 0;
 }
 
+bool cg_shows(const char *group, const char *file, const char *expected)
+{
+	char value[512] = "";
+
+	cg_read(group, file, value, sizeof(value));
+	value[strcspn(value, "\n")] = 0;
+	if (!strcmp(value, expected))
+		return true;
+	printf("%s/%s shows '%s' instead of '%s'; ", group, file, value, expected);
+	return false;
+}
+
 int cg_make(const char *group)
 {
 	char path[256], parent[256], *slash;
@@ -246,6 +258,21 @@ void spin(volatile int64_t *used)
 	for (;;) {
 		relax();
 		*used = cputime();
+	}
+}
+
+void pass_byte(int in, int out, bool first, int rounds)
+{
+	char c = 0;
+	int i;
+
+	for (i = 0; i < rounds; i++) {
+		if (first && write(out, &c, 1) != 1)
+			_exit(1);
+		if (read(in, &c, 1) != 1)
+			_exit(1);
+		if (!first && write(out, &c, 1) != 1)
+			_exit(1);
 	}
 }
 

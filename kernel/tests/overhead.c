@@ -38,17 +38,8 @@ static void pass_body(struct pair *pair, bool first)
 	int in = first ? pair->back[0] : pair->there[0];
 	int out = first ? pair->there[1] : pair->back[1];
 	int64_t begin = now();
-	char c = 0;
-	int i;
 
-	for (i = 0; i < ROUNDS; i++) {
-		if (first && write(out, &c, 1) != 1)
-			_exit(1);
-		if (read(in, &c, 1) != 1)
-			_exit(1);
-		if (!first && write(out, &c, 1) != 1)
-			_exit(1);
-	}
+	pass_byte(in, out, first, ROUNDS);
 	if (first)
 		pair->ns = now() - begin;
 }

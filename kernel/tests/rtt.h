@@ -51,6 +51,8 @@ bool cg_has(const char *file);
 int cg_write(const char *group, const char *file, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int cg_read(const char *group, const char *file, char *buf, int size);
+/* Whether a file has this one line; prints both if not. */
+bool cg_shows(const char *group, const char *file, const char *expected);
 int cg_make(const char *group);
 int cg_remove(const char *group);
 int cg_enter(const char *group, pid_t pid);
@@ -93,6 +95,8 @@ void set_cpus(pid_t pid, int first, int last);
 pid_t fork_task(const char *group, int cpu, int prio);
 /* Never sleep, and tell the CPU time that one had. */
 void spin(volatile int64_t *used) __attribute__((noreturn));
+/* Pass a byte to and fro between two processes, of which one is the first. */
+void pass_byte(int in, int out, bool first, int rounds);
 /* Has the kernel PREEMPT_RT? */
 bool locks_sleep(void);
 int nr_cpus(void);

@@ -39,21 +39,6 @@ static double writes(const char *file, const char *first, const char *second)
 	return (now() - begin) / ns_per_instruction / WRITES;
 }
 
-static void pass(int in, int out, bool first)
-{
-	char c = 0;
-	int i;
-
-	for (i = 0; i < WAKEUPS; i++) {
-		if (first && write(out, &c, 1) != 1)
-			_exit(1);
-		if (read(in, &c, 1) != 1)
-			_exit(1);
-		if (!first && write(out, &c, 1) != 1)
-			_exit(1);
-	}
-}
-
 /* Two tasks of the group, on any CPUs, pass a byte to and fro; instructions per wake-up. */
 static double wakeup(void)
 {
@@ -68,7 +53,7 @@ static double wakeup(void)
 		if (!pids[i]) {
 			int64_t begin = now();
 
-			pass(i ? there[0] : back[0], i ? back[1] : there[1], !i);
+			pass_byte(i ? there[0] : back[0], i ? back[1] : there[1], !i, WAKEUPS);
 			*ns = now() - begin;
 			_exit(0);
 		}
