@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests do with servers on nodes that are virtual machines."""
 
+from nova_rt.sdk import proxy
 from nova_rt.tests.e2e import driver
 from stack.nodes import containers
 
@@ -78,6 +79,22 @@ class User(driver.User):
                 return
             seen.append(container.shares)
         raise AssertionError(f'{container.reserved} are reserved, got {seen}')
+
+    def move_a_vcpu(self, server):
+        """Move the last vCPU of a server to the first pCPU that the server has not.
+
+        :returns: its container afterwards.
+        :raises AssertionError: if that is another, or elsewhere.
+        """
+        before = self.container(server)
+        *stay, source = before.pcpus
+        target = min({0, 1, 2, 3} - set(before.pcpus))
+        self._operator.add_service(proxy.SERVICE)
+        self._operator.rt.move_vcpu(f'node-{self.host(server)}', server, source, target)
+        after = self.container(server)
+        assert after.group == before.group
+        assert set(after.pcpus) == {*stay, target}
+        return after
 
     def running(self, server):
         """Return a server's container if its hog runs, else None."""

@@ -3,7 +3,6 @@
 
 import pytest
 
-from nova_rt.sdk import proxy
 from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.guest import cloud
@@ -81,18 +80,10 @@ def test_after_a_reboot_every_container_runs_real_time_in_its_reservation(
 
 
 def test_a_vcpu_that_is_moved_takes_its_reservation_along(
-        user, operator, flavors, node, manage):
+        user, flavors, node, manage):
     server = user.boot(flavors(60_000, vcpus=2), 'busybox-hog')
-    before = user.container(server.id)
-    stays, source = before.pcpus
-    target = min({0, 1, 2, 3} - set(before.pcpus))
-    operator.add_service(proxy.SERVICE)
-    operator.rt.move_vcpu('node-1', server.id, source, target)
-    after = user.container(server.id)
-    assert after.group == before.group
-    assert set(after.pcpus) == {stays, target}
-    assert [pcpu for pcpu, share in enumerate(after.reserved) if share] == sorted(
-        [stays, target])
+    after = user.move_a_vcpu(server.id)
+    assert [pcpu for pcpu, share in enumerate(after.reserved) if share] == sorted(after.pcpus)
     user.assert_gets_its_shares(server.id)
     driver.until(lambda: cloud.agreed(manage, node), 'all say the same', pause=1)
     node.run('systemctl', 'restart', 'nova-rt-compute')

@@ -6,7 +6,6 @@ What the kernel then has is read through the interface that nova-rt-compute woul
 
 import pytest
 
-from nova_rt.sdk import proxy
 from nova_rt.testing import full
 from nova_rt.tests.e2e import driver
 from nova_rt.tests.guest import cloud
@@ -77,15 +76,9 @@ def test_a_reservation_occupies_the_pcpus_of_its_server_and_no_other(
 
 
 def test_a_vcpu_that_is_moved_takes_its_reservation_along(
-        user, operator, flavors, node, manage, dialect):
+        user, flavors, node, manage, dialect):
     server = user.boot_later(flavors(RUNTIME_US, vcpus=2), 'busybox-hog')
-    before = user.container(server.id)
-    stays, source = before.pcpus
-    target = min({0, 1, 2, 3} - set(before.pcpus))
-    operator.add_service(proxy.SERVICE)
-    operator.rt.move_vcpu('node-1', server.id, source, target)
-    after = user.container(server.id)
-    assert set(after.pcpus) == {stays, target}
+    after = user.move_a_vcpu(server.id)
     assert after.reserved == tuple(0.3 if pcpu in after.pcpus else 0 for pcpu in range(4))
     user.assert_gets_its_shares(server.id)
     driver.until(lambda: cloud.agreed(manage, node, *MORE), 'all say the same', pause=1)
