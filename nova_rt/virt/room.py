@@ -51,16 +51,19 @@ class Room:
                 most: int) -> list[int]:
         """Return by pCPU how much less a container has on loan than it may have.
 
-        What is free is not lacking: another of its pCPUs may have kept it from that.
+        With one runtime for all of its pCPUs, what is free is not lacking: another of them may
+        have kept it from that. Otherwise it has what is free.
 
         :param own: what it has without a loan
         """
         whole = budget.extended(own, [
             min(most, capacity - held) if held and capacity else 0
             for capacity, held in zip(self._empty.capacity, own.bandwidths, strict=True)])
-        return [max(0, want - max(have, capacity - held)) for want, have, capacity, held in zip(
-            whole.bandwidths, has.bandwidths, self._empty.capacity, self._taken(group),
-            strict=True)]
+        could: Sequence[int] = has.bandwidths
+        if self._groups.one_runtime:
+            could = [max(have, capacity - held) for have, capacity, held in zip(
+                could, self._empty.capacity, self._taken(group), strict=True)]
+        return [max(0, want - have) for want, have in zip(whole.bandwidths, could, strict=True)]
 
     def missing(self, shrink: shrinks.Shrink) -> Sequence[int]:
         """Return by pCPU what is not free of what a container has given up."""
