@@ -167,11 +167,8 @@ class FakeCpusetKernel(FakeMaxKernel):
         """Return what is left to a group by those below it, by pCPU, in µs."""
         if group in self.unbounded:
             return [hcbs.UNBOUNDED] * self.count
-        left = self.bandwidths(group)
-        ended = [held for above, held in self.lingering if above == group]
-        for each in (*map(self.bandwidths, self._below(group)), *ended):
-            left = [has - taken for has, taken in zip(left, each, strict=True)]
-        return [each * self._groups[group].period_us >> bandwidth.BW_SHIFT for each in left]
+        return [each * self._groups[group].period_us >> bandwidth.BW_SHIFT
+                for each in self._left(group)]
 
     def _files(self) -> set[str]:
         return {hcbs.MAX, hcbs.EFFECTIVE, CPUS, EFFECTIVE_CPUS}

@@ -122,6 +122,10 @@ class FakeKernel(tree.CgroupTree):
                 if held.period_us else 0
                 for runtime_us in held.runtimes_us]
 
+    def percents(self, group: str) -> list[int]:
+        """Return the bandwidth of a group by pCPU, in whole percent."""
+        return [round(100 * each / bandwidth.BW_UNIT) for each in self.bandwidths(group)]
+
     # What nova-rt does to it: see the base class.
 
     def group_of(self, pid: int) -> str:
@@ -215,13 +219,17 @@ class FakeKernel(tree.CgroupTree):
         return None if all(map(self._fits, families)) else errno.EINVAL
 
     def _fits(self, parent: str) -> bool:
+        return min(self._left(parent)) >= 0
+
+    def _left(self, parent: str) -> list[int]:
+        """Return what a group has beyond those that it bounds, by pCPU."""
         have = self.bandwidths(parent)
         for child in self._below(parent):
             have = _less(have, self.bandwidths(child))
         for above, held in self.lingering:
             if above == parent:
                 have = _less(have, held)
-        return min(have) >= 0
+        return have
 
     def _above(self, group: str) -> str:
         """Return the group that bounds a group."""

@@ -92,9 +92,8 @@ class GivingWay:
         # What one of its pCPUs lacks still, it cannot have on the others, either.
         short = lacks
         for other, less in chosen.items():
-            short = [lack - (has - keeps) for lack, has, keeps in zip(
-                short, others[other].own.bandwidths, less.bandwidths, strict=True)]
-        beyond = max(0, *short)
+            short = shrinking.still_lacking(short, others[other], less)
+        beyond = max(short)
         return choose([max(0, lack - beyond) for lack in lacks]) if beyond else chosen
 
     def begin(self, group: str, asked: Mapping[str, budget.Budget]) -> bool:

@@ -68,8 +68,13 @@ def chosen(wanted: Sequence[int], misser: Resident, others: Mapping[str, Residen
         less = budget.lowered(resident.own, alike(lacks, resident.own), resident.least)
         if less != resident.own:
             yield group, less
-            lacks = [max(0, lack - (has - keeps)) for lack, has, keeps in zip(
-                lacks, resident.own.bandwidths, less.bandwidths, strict=True)]
+            lacks = still_lacking(lacks, resident, less)
+
+
+def still_lacking(lacks: Sequence[int], resident: Resident, less: budget.Budget) -> list[int]:
+    """Return by pCPU what is lacking once a container is shrunk to less."""
+    return [max(0, lack - (has - keeps)) for lack, has, keeps in zip(
+        lacks, resident.own.bandwidths, less.bandwidths, strict=True)]
 
 
 def _spare(resident: Resident) -> list[int]:

@@ -70,12 +70,13 @@ class Dialect(abc.ABC):
         """
         return True
 
-    def covering(self, needed: budget.Budget, held: budget.Budget) -> budget.Budget:
-        """Return the least budget that a group may have which covers another.
+    def covering(self, needed: Sequence[int], held: budget.Budget) -> budget.Budget:
+        """Return the least budget that a group may have which holds those below it.
 
-        :param held: what the group has, which tells where it may have any
+        :param needed: their bandwidths by pCPU, in fixed point
+        :param held: what the group has: it keeps the period, and tells where it may have any
         """
-        return needed
+        return budget.covering(held.period_us, needed)
 
     @abc.abstractmethod
     def read(self, group: str) -> budget.Budget:

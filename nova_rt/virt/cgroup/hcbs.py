@@ -133,10 +133,11 @@ class HCBSMax(dialect.Dialect):
             self.occupancy = shares.Occupancy.CHOSEN
             self.guarantee = dialect.GUARANTEED
 
-    def covering(self, needed: budget.Budget, held: budget.Budget) -> budget.Budget:
-        """See base class: the largest runtime wherever either has any."""
-        return budget.Budget(needed.period_us, tuple(budget.levelled(
-            needed.runtimes_us, needed.pcpus | held.pcpus)))
+    def covering(self, needed: Sequence[int], held: budget.Budget) -> budget.Budget:
+        """See base class: the largest runtime, also wherever the group has any."""
+        least = super().covering(needed, held)
+        return budget.Budget(least.period_us, tuple(budget.levelled(
+            least.runtimes_us, least.pcpus | held.pcpus)))
 
     def bounded(self, group: str) -> bool:
         """See base class."""

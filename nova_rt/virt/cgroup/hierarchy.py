@@ -208,8 +208,7 @@ class Hierarchy:
                 continue
             total = [t + b for t, b in zip(total, held.bandwidths,
                                            strict=True)]
-        held = self._dialect.read(ancestor)
-        return self._dialect.covering(budget.covering(held.period_us, total), held)
+        return self._dialect.covering(total, self._dialect.read(ancestor))
 
     def _bounding(self, group: str) -> list[str]:
         """Return the groups above that have a budget, the nearest first."""

@@ -48,7 +48,7 @@ def _kept(dialect: Dialect, group: str) -> Iterable[int]:
         budget_below = _read(dialect, child)
         if budget_below is not None:
             total = _add(total, budget_below.bandwidths)
-    least = dialect.covering(budget.covering(own.period_us, total), own)
+    least = dialect.covering(total, own)
     return [max(0, have - need) for have, need in zip(
         own.bandwidths, least.bandwidths, strict=True)]
 

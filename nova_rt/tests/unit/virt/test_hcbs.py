@@ -88,20 +88,16 @@ def confined():
     return kernel
 
 
-def in_percent(bandwidths):
-    return [round(100 * each / bandwidth.BW_UNIT) for each in bandwidths]
-
-
 def test_max_has_the_runtime_on_the_pcpus_of_the_cpuset_where_the_kernel_follows_it(confined):
     machine = host_with(confined)
     assert machine.empty.occupancy is shares.Occupancy.CHOSEN
     machine.reconcile([])
     machine.apply(7, holding(80_000, 0, 1))
     machine.apply(8, holding(70_000, 2))
-    assert in_percent(confined.bandwidths('machine/7')) == [80, 80, 0, 0]
-    assert in_percent(confined.bandwidths('machine/8')) == [0, 0, 70, 0]
+    assert confined.percents('machine/7') == [80, 80, 0, 0]
+    assert confined.percents('machine/8') == [0, 0, 70, 0]
     # The group above has no cpuset of its own.
-    assert in_percent(confined.bandwidths('machine')) == [80] * 4
+    assert confined.percents('machine') == [80] * 4
     writes = len(confined.writes)
     machine.reconcile([(7, holding(80_000, 0, 1)), (8, holding(70_000, 2))])
     assert len(confined.writes) == writes
@@ -110,7 +106,7 @@ def test_max_has_the_runtime_on_the_pcpus_of_the_cpuset_where_the_kernel_follows
     assert found.kept == (0,) * 4
     confined.stop(7)
     machine.reconcile([(8, holding(70_000, 2))])
-    assert in_percent(confined.bandwidths('machine')) == [70] * 4
+    assert confined.percents('machine') == [70] * 4
 
 
 def test_max_has_it_on_every_pcpu_where_cpusets_are_in_another_hierarchy(confined):
@@ -181,12 +177,12 @@ def test_a_container_that_moves_has_its_runtime_on_both_pcpus_meanwhile(confined
         """Threads cannot be confined here; their cpuset can."""
 
         def move(self, group, before, after):
-            seen.append(in_percent(confined.bandwidths(group)))
+            seen.append(confined.percents(group))
             confined.write(group, fake_hcbs.CPUS, '3')
     machine._confinement = Confinement()
     machine.move(8, holding(70_000, 3))
     assert seen == [[0, 0, 70, 70]]
-    assert in_percent(confined.bandwidths('machine/8')) == [0, 0, 0, 70]
+    assert confined.percents('machine/8') == [0, 0, 0, 70]
 
 
 def test_a_container_stays_where_the_kernel_lets_no_cpuset_change(confined):
@@ -196,8 +192,8 @@ def test_a_container_stays_where_the_kernel_lets_no_cpuset_change(confined):
     confined.changes_cpusets = False
     with pytest.raises(errors.KernelRefusalError, match='stop its server first'):
         machine.move(8, holding(70_000, 3))
-    assert in_percent(confined.bandwidths('machine/8')) == [0, 0, 70, 0]
-    assert in_percent(confined.bandwidths('machine')) == [70] * 4
+    assert confined.percents('machine/8') == [0, 0, 70, 0]
+    assert confined.percents('machine') == [70] * 4
 
 
 def test_a_budget_that_is_refused_leaves_the_cpuset_as_it_was(confined):
@@ -215,8 +211,8 @@ def test_the_cpuset_of_a_group_above_is_its_administrators(confined):
     machine.apply(7, holding(80_000, 0, 1))
     assert confined.cpusets['machine'] == {0, 1, 2}
     machine.apply(8, holding(70_000, 2))
-    assert in_percent(confined.bandwidths('machine')) == [80, 80, 80, 0]
-    assert in_percent(confined.bandwidths('machine/8')) == [0, 0, 70, 0]
+    assert confined.percents('machine') == [80, 80, 80, 0]
+    assert confined.percents('machine/8') == [0, 0, 70, 0]
     writes = len(confined.writes)
     machine.reconcile([(7, holding(80_000, 0, 1)), (8, holding(70_000, 2))])
     assert len(confined.writes) == writes
@@ -227,7 +223,7 @@ def test_a_container_without_a_cpuset_has_its_runtime_on_its_pcpus_only(confined
     machine = host_with(confined)
     machine.reconcile([])
     machine.apply(9, holding(70_000, 3))
-    assert in_percent(confined.bandwidths('machine/9')) == [0, 0, 0, 70]
+    assert confined.percents('machine/9') == [0, 0, 0, 70]
 
 
 def test_what_has_its_runtime_on_every_pcpu_needs_no_cpuset(confined, monkeypatch):
@@ -235,7 +231,7 @@ def test_what_has_its_runtime_on_every_pcpu_needs_no_cpuset(confined, monkeypatc
     machine = host_with(confined)
     monkeypatch.setattr(confined, '_files', lambda: {hcbs.MAX, hcbs.EFFECTIVE})
     machine.apply(9, holding(70_000, 0, 1, 2, 3))
-    assert in_percent(confined.bandwidths('machine/9')) == [70] * 4
+    assert confined.percents('machine/9') == [70] * 4
 
 
 def test_a_container_is_given_nothing_on_pcpus_that_are_not_its_own(confined):
@@ -260,7 +256,7 @@ def test_where_a_runtime_is_one_for_the_cpuset_the_fullest_of_its_pcpus_decides(
     lent = machine.lend(7, bandwidth.BW_UNIT, time.monotonic() + 60)
     assert {pcpu: round(100 * each / bandwidth.BW_UNIT) for pcpu, each in lent.items()} == {
         0: 40, 1: 40}
-    assert in_percent(confined.bandwidths('machine/7')) == [70, 70, 0, 0]
+    assert confined.percents('machine/7') == [70, 70, 0, 0]
 
 
 def test_groups_that_say_max_are_left_so_and_passed_over():

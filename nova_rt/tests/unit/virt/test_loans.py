@@ -81,7 +81,7 @@ def run(kernel, machine, pid, what):
 
 
 def has(kernel, pid):
-    return in_percent(kernel.bandwidths(f'machine/{pid}'))
+    return kernel.percents(f'machine/{pid}')
 
 
 def test_what_is_free_within_the_cap_is_lent_on_the_pcpus_that_it_has(kernel, machine):

@@ -49,8 +49,7 @@ def machine_groups(machine: Machine, dialect: Dialect) -> Iterator[Finding]:
     for group in filter(dialect.tree.exists, machine.machine_groups):
         own = dialect.read(group)
         held = own.bandwidths
-        needed = dialect.covering(
-            budget.covering(own.period_us, _below(dialect, group)), own).bandwidths
+        needed = dialect.covering(_below(dialect, group), own).bandwidths
         if not any(held) and dialect.bounded(group):
             yield finding.good('ancestors', f'/{group} is at 0, as none of its '
                                'containers has a reservation')

@@ -2,7 +2,6 @@
 
 import pytest
 
-from nova_rt import bandwidth
 from nova_rt import shares
 from nova_rt.testing import fake_kernel
 from nova_rt.testing.elastic_servers import CAP
@@ -64,8 +63,7 @@ def run_two(run):
 def has(kernel):
     """Return what a container has, by pCPU in percent."""
     def has(pid):
-        return [round(each * 100 / bandwidth.BW_UNIT)
-                for each in kernel.bandwidths(f'machine/{pid}')]
+        return kernel.percents(f'machine/{pid}')
     return has
 
 

@@ -238,8 +238,7 @@ def by_cpuset(book):
 
 
 def in_percent(kernel, *pids):
-    return [[round(100 * each / bandwidth.BW_UNIT) for each in kernel.bandwidths(f'machine/{pid}')]
-            for pid in pids]
+    return [kernel.percents(f'machine/{pid}') for pid in pids]
 
 
 def test_where_a_runtime_is_one_for_the_cpuset_it_changes_on_all_of_its_pcpus(by_cpuset):
