@@ -3,7 +3,9 @@
 
 from collections.abc import Iterator
 import contextlib
+import pathlib
 import struct
+import subprocess
 
 import openstack
 import openstack.exceptions
@@ -19,6 +21,9 @@ from stack.services import hosts
 # The line of nova.conf that has a host give servers half of each pCPU at most. Where they
 # could burn nearly all of two pCPUs, nothing else would get on, the test's end included.
 HALF = 'cap = 0.5'
+# What a vCPU has run, in ns, once its guest burns CPU.
+BOOTED_NS = 100_000_000
+DISK_BYTES = 1 << 20
 
 
 class MachineUser(driver.User):
@@ -43,6 +48,16 @@ class MachineUser(driver.User):
         shown = self._operator.compute.get_server(server)
         return machines.machine(self._site, shown.name, shown.instance_name,
                                 hosts.number(shown.compute_host))
+
+    def burning(self, server: str) -> vcpus.Machine:
+        """Wait until its firmware is done and all vCPUs of a server burn CPU; see machine().
+
+        Firmware waits for threads of QEMU that have no reservation.
+        """
+        machine = self.machine(server)
+        driver.until(lambda: all(used > BOOTED_NS for _, used in vcpus.used(machine).values()),
+                     f'all vCPUs of {server} burn CPU')
+        return machine
 
     def shares(self, server: str) -> set[float]:
         """Return what the kernel has reserved for a server's vCPUs, as fractions."""
@@ -75,11 +90,33 @@ def idle(operator: openstack.connection.Connection) -> Iterator[str]:
     code = bytes([0xFA, 0xF4, 0xEB, 0xFD]).ljust(446, b'\0')
     partition = struct.pack('<8BLL', 0x80, 0, 2, 0, 0x83, 0, 2, 0, 1, 2047)
     sector = (code + partition).ljust(510, b'\0') + b'\x55\xAA'
+    with _uploaded(operator, 'idle', sector.ljust(DISK_BYTES, b'\0')) as name:
+        yield name
+
+
+@contextlib.contextmanager
+def aloof(operator: openstack.connection.Connection, directory: pathlib.Path
+          ) -> Iterator[str]:
+    """Yield the name of a disk whose vCPUs burn CPU and never wait for other threads of QEMU.
+
+    :param directory: where it is assembled
+    """
+    disk = build.boot_sector(
+        directory / 'aloof.raw', lambda name, command: subprocess.run(command, check=True),
+        DISK_BYTES, ALOOF=1)
+    with _uploaded(operator, 'aloof', disk.read_bytes()) as name:
+        yield name
+
+
+@contextlib.contextmanager
+def _uploaded(operator: openstack.connection.Connection, name: str, content: bytes
+              ) -> Iterator[str]:
+    """Give an image a disk's content; delete it at the end."""
     image = operator.image.create_image(
-        'idle', disk_format='raw', container_format='bare', min_disk=1, visibility='public',
+        name, disk_format='raw', container_format='bare', min_disk=1, visibility='public',
         hypervisor_type='qemu')
     try:
-        image.data = sector.ljust(1 << 20, b'\0')
+        image.data = content
         openstack.exceptions.raise_from_response(image.upload(operator.image))
         yield image.name
     finally:
