@@ -27,6 +27,7 @@ static const struct program programs[] = {
 	{ "onlined", onlined_main },
 	{ "confined", confined_main },
 	{ "switched", switched_main },
+	{ "frequency", frequency_main },
 	{ "beside", beside_main },
 	{ "inherit", inherit_main },
 	{ "leftover", leftover_main },

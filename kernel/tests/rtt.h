@@ -143,6 +143,7 @@ int grace_main(int argc, char **argv);
 int onlined_main(int argc, char **argv);
 int confined_main(int argc, char **argv);
 int switched_main(int argc, char **argv);
+int frequency_main(int argc, char **argv);
 int beside_main(int argc, char **argv);
 int inherit_main(int argc, char **argv);
 int leftover_main(int argc, char **argv);
