@@ -26,6 +26,7 @@ static const struct program programs[] = {
 	{ "grace", grace_main },
 	{ "onlined", onlined_main },
 	{ "confined", confined_main },
+	{ "lone", lone_main },
 	{ "switched", switched_main },
 	{ "frequency", frequency_main },
 	{ "beside", beside_main },

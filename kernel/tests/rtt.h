@@ -142,6 +142,7 @@ int heldup_main(int argc, char **argv);
 int grace_main(int argc, char **argv);
 int onlined_main(int argc, char **argv);
 int confined_main(int argc, char **argv);
+int lone_main(int argc, char **argv);
 int switched_main(int argc, char **argv);
 int frequency_main(int argc, char **argv);
 int beside_main(int argc, char **argv);

@@ -47,20 +47,21 @@ def wake(world: World, state: State, server: int, now: int) -> None:
     The wake-up rule of CBS keeps budget and deadline unless they exceed the
     bandwidth; else both are new. But while its group has had work ever since
     the server fell asleep, a new deadline could put off what the group is
-    owed. It stays if the server slept for less than its budget, which then
-    shrinks to what the bandwidth allows, but by no more than it slept.
+    owed, unless it has slept since its period began. So the deadline stays
+    if the server slept for less than its budget, which then shrinks to what
+    the bandwidth allows, but by no more than it slept.
     """
     budget, left = state.budget[server], state.until[server] - now
-    busy = state.woke[world.group[server]] < state.slept[server]
-    slept = now - state.slept[server]
+    since, period = state.slept[server], world.period[server]
+    busy = state.woke[world.group[server]] < since
+    begun = since > state.until[server] - period
     state.slept[server] = NONE
-    if busy and slept < budget:
-        allowed = left * world.runtime[server] // world.period[server]
-        state.budget[server] = max(budget - slept, min(budget, allowed))
-    elif left <= 0 or (budget * world.period[server]
-                       > left * world.runtime[server]):
+    if busy and begun and now - since < budget:
+        allowed = left * world.runtime[server] // period
+        state.budget[server] = max(budget - (now - since), min(budget, allowed))
+    elif left <= 0 or budget * period > left * world.runtime[server]:
         state.budget[server] = world.runtime[server]
-        state.until[server] = now + world.period[server]
+        state.until[server] = now + period
 
 
 @jit

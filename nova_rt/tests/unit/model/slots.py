@@ -18,7 +18,8 @@ class Server:
 
     def wake(self, now):
         since, self.slept = self.slept, None
-        if self.group.idle < since and now - since < self.laid_down:
+        if (self.group.idle < since and now - since < self.laid_down
+                and since > self.until - self.period):
             return
         self.budget = self.laid_down
         room = self.until - now

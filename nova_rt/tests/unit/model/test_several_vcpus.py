@@ -109,6 +109,20 @@ def test_wake_ups_never_take_from_a_waiting_task_under_edf():
     assert outcome.responses(len(tasks) + 1).max() < 1000 * MS
 
 
+@given(st.lists(st.integers(0, 99), min_size=4, max_size=4), st.integers(1, 4))
+def test_tasks_that_never_end_get_all_that_their_servers_can_give_them(phases, count):
+    """Whatever the phases, if the pCPUs have nothing else to do."""
+    endless = tasks_.Task(1000 * HORIZON, 1000 * HORIZON)
+    group = simulator.Group(
+        [simulator.Server(pcpu, 20 * MS, 100 * MS, phase * MS)
+         for pcpu, phase in enumerate(phases)], [endless] * count, range(count))
+    outcome = simulator.simulate(
+        [group], 3000 * MS, arrivals=schedule([endless] * count, [[0]] * count), trace=True)
+    got = sum(min(each.end_us, 3000 * MS) - max(each.start_us, 1000 * MS)
+              for each in outcome.segments if each.task >= 0 and each.end_us > 1000 * MS)
+    assert got >= 4 * 20 * MS * 20 - 4 * 20 * MS
+
+
 @st.composite
 def crowded_worlds(draw):
     """Return neighbours that fill their pCPUs, and a group of two servers."""
