@@ -2,7 +2,6 @@
 """The demo with virtual machines: a real stack, and the machine's own kernel."""
 
 from pathlib import Path
-import subprocess
 import tempfile
 from typing import Any
 
@@ -132,6 +131,4 @@ class MachineDemo(Demo):
 
 def _virt_type() -> str:
     with tempfile.TemporaryDirectory() as directory:
-        disk = build.build_machine(Path(directory), lambda name, command: subprocess.run(
-            command, check=True))
-        return hypervisor.virt_type(disk)
+        return hypervisor.virt_type(build.build_machine(Path(directory), build.run_command))

@@ -167,8 +167,7 @@ class Bench:
     def __init__(self, work: Path, seconds: int, tick_us: int) -> None:
         self._seconds, self._tick_us = seconds, tick_us
         self._hog = work / 'hog'
-        build.compile_program('hog', self._hog, lambda name, command: subprocess.run(
-            command, check=True))
+        build.compile_program('hog', self._hog, build.run_command)
 
     def speed(self, measured: machine.Machine) -> Speed:
         """Measure how fast a guest works.

@@ -14,6 +14,8 @@ from nova_rt.virt.deadline.scheduler import Scheduler
 
 _VCPU = re.compile(r'CPU \d+/(TCG|KVM)')
 _READINGS = 3
+# More than firmware lets any vCPU but the first run.
+BOOTED_NS = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,11 @@ def measure(machines: Iterable[Machine], seconds: float) -> dict[str, dict[int, 
 def used(machine: Machine) -> dict[int, tuple[int, int]]:
     """Return the time now and the CPU time used, in ns, of each vCPU by its pCPU."""
     return {pcpu: _used_by(thread) for pcpu, thread in machine.threads.items()}
+
+
+def all_burn(threads: Iterable[int]) -> bool:
+    """Whether the guests of these vCPUs are done with their firmware, and burn CPU."""
+    return all(_used_by(thread)[1] > BOOTED_NS for thread in threads)
 
 
 def _used_by(thread: int) -> tuple[int, int]:

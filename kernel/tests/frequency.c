@@ -20,6 +20,8 @@ struct seen {
 	int highest, lowest, all;
 };
 
+static long highest_khz, lowest_khz;
+
 static long read_khz(const char *file)
 {
 	char path[128], text[32] = "";
@@ -37,8 +39,8 @@ static void look(struct seen *seen)
 {
 	long khz = read_khz("scaling_cur_freq");
 
-	seen->highest += khz == read_khz("cpuinfo_max_freq");
-	seen->lowest += khz == read_khz("cpuinfo_min_freq");
+	seen->highest += khz == highest_khz;
+	seen->lowest += khz == lowest_khz;
 	seen->all++;
 }
 
@@ -88,6 +90,8 @@ int frequency_main(int argc, char **argv)
 		skip("no frequency to change");
 	if (!cg_has("cpu.rt_multi_runtime_us"))
 		skip("stock RT groups have no servers");
+	highest_khz = read_khz("cpuinfo_max_freq");
+	lowest_khz = read_khz("cpuinfo_min_freq");
 	if (cg_make("a") || cg_set_rt("a", RUNTIME_US, PERIOD_US))
 		die("group: %s", strerror(errno));
 	ok = at_work("", root);

@@ -104,11 +104,15 @@ def main() -> None:
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
     for name in sys.argv[2:] or IMAGES:
-        print(build_machine(directory, _run) if name == MACHINE
-              else build(name, directory, _run))
+        print(build_machine(directory, run_command) if name == MACHINE
+              else build(name, directory, run_command))
 
 
-def _run(name: str, command: Sequence[str]) -> None:
+def run_command(name: str, command: Sequence[str]) -> None:
+    """Run a command in the foreground; its name is for those who keep logs.
+
+    :raises subprocess.CalledProcessError: if it fails
+    """
     subprocess.run(command, check=True)
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import contextlib
 import pathlib
 import struct
-import subprocess
 
 import openstack
 import openstack.exceptions
@@ -21,8 +20,6 @@ from stack.services import hosts
 # The line of nova.conf that has a host give servers half of each pCPU at most. Where they
 # could burn nearly all of two pCPUs, nothing else would get on, the test's end included.
 HALF = 'cap = 0.5'
-# What a vCPU has run, in ns, once its guest burns CPU.
-BOOTED_NS = 100_000_000
 DISK_BYTES = 1 << 20
 
 
@@ -55,7 +52,7 @@ class MachineUser(driver.User):
         Firmware waits for threads of QEMU that have no reservation.
         """
         machine = self.machine(server)
-        driver.until(lambda: all(used > BOOTED_NS for _, used in vcpus.used(machine).values()),
+        driver.until(lambda: vcpus.all_burn(machine.threads.values()),
                      f'all vCPUs of {server} burn CPU')
         return machine
 
@@ -101,9 +98,7 @@ def aloof(operator: openstack.connection.Connection, directory: pathlib.Path
 
     :param directory: where it is assembled
     """
-    disk = build.boot_sector(
-        directory / 'aloof.raw', lambda name, command: subprocess.run(command, check=True),
-        DISK_BYTES, ALOOF=1)
+    disk = build.boot_sector(directory / 'aloof.raw', build.run_command, DISK_BYTES, ALOOF=1)
     with _uploaded(operator, 'aloof', disk.read_bytes()) as name:
         yield name
 

@@ -40,7 +40,7 @@ def spinning_disk(directory: pathlib.Path, **symbols: int) -> pathlib.Path:
     :param symbols: what it does besides, see ``stack/image/spin.S``
     """
     return build.boot_sector(
-        directory / 'spin.img', lambda name, command: subprocess.run(command, check=True),
+        directory / 'spin.img', build.run_command,
         FLOPPY_BYTES, **symbols)
 
 

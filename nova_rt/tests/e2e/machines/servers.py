@@ -7,7 +7,6 @@ plain CPU.
 
 import contextlib
 import os
-import subprocess
 import threading
 import time
 from unittest import mock
@@ -89,8 +88,7 @@ def brisk(tmp_path):
     A KVM that itself runs in a virtual machine may have to emulate guests, and slowly.
     """
     if VIRT_TYPE == 'kvm':
-        disk = build.build_machine(tmp_path, lambda name, command: subprocess.run(
-            command, check=True))
+        disk = build.build_machine(tmp_path, build.run_command)
         if hypervisor.virt_type(disk) != 'kvm':
             pytest.skip('guests of KVM are too slow here')
 

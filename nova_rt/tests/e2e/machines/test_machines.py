@@ -18,12 +18,11 @@ from nova_rt import reservation
 from nova_rt.tests.e2e.machines import servers
 from nova_rt.virt import cpus
 from nova_rt.virt.deadline import errors
+from stack import vcpus
 
 CONF = nova.conf.CONF
 DEADLINE, OTHER = 6, 0
 RESERVED = [(DEADLINE, 30_000, [0]), (DEADLINE, 30_000, [1])]
-# Of each vCPU: the firmware lets all but the first sleep.
-BOOTED_NS = 100_000_000
 HOG = ('import time\nend = time.monotonic() + 14\n'
        'while time.monotonic() < end: pass')
 
@@ -109,8 +108,7 @@ def test_each_vcpu_gets_what_is_reserved_beside_a_real_time_hog(server, brisk):
     web, db = server(30_000), server(40_000, 200_000)
     web.start()
     db.start()
-    servers.eventually(lambda: all(used_ns(thread) > BOOTED_NS for thread in
-                                   web.threads + db.threads), seconds=180)
+    servers.eventually(lambda: vcpus.all_burn(web.threads + db.threads), seconds=180)
     hogs = [subprocess.Popen(['taskset', '-c', '0', 'chrt', '-f', '50', sys.executable,
                               '-c', HOG])]
     try:

@@ -17,8 +17,6 @@ from nova_rt import reservation
 from nova_rt.testing import full
 from nova_rt.tests.e2e.machines import private_libvirt
 from nova_rt.tests.e2e.machines import servers
-from nova_rt.tests.e2e.machines.test_machines import BOOTED_NS
-from nova_rt.tests.e2e.machines.test_machines import used_ns
 from nova_rt.virt import cpus
 from nova_rt.virt import domain_xml
 from nova_rt.virt.deadline import granularity
@@ -51,8 +49,8 @@ def crowded(server, brisk):
                server(60_000, PERIOD_US, (1,))]
     for each in running:
         each.start()
-    servers.eventually(lambda: all(used_ns(thread) > BOOTED_NS for each in running
-                                   for thread in each.threads), seconds=180)
+    servers.eventually(lambda: vcpus.all_burn(
+        thread for each in running for thread in each.threads), seconds=180)
     return running
 
 
