@@ -24,7 +24,9 @@
 
 struct member {
 	int64_t runtime, period;	/* us */
-	volatile int64_t used, last, wait;
+	volatile int64_t used, last;
+	/* The longest wait, when it began, and most that was charged between two looks. */
+	volatile int64_t wait, since, jump;
 	volatile bool runs;
 };
 
@@ -67,7 +69,7 @@ static void make(int i)
 
 static void work(struct member *m)
 {
-	int64_t begin = 0, t;
+	int64_t begin = 0, t, used;
 
 	for (;;) {
 		relax();
@@ -79,10 +81,15 @@ static void work(struct member *m)
 			begin = cputime();
 			m->last = window[0];
 		}
-		if (t - m->last > m->wait)
+		if (t - m->last > m->wait) {
 			m->wait = t - m->last;
+			m->since = m->last;
+		}
 		m->last = t;
-		m->used = cputime() - begin;
+		used = cputime() - begin;
+		if (used - m->used > m->jump)
+			m->jump = used - m->used;
+		m->used = used;
 	}
 }
 
@@ -115,9 +122,11 @@ static int judge(int n, int64_t length)
 		if (m->used < low - SLACK || m->used > high + SLACK ||
 		    (nr_cpus() == 1 && wait > bound + WAIT_TOLERANCE)) {
 			wrong++;
-			printf("%lld/%lld: %.3f of its share, waited %.3f of 2(P-Q); ",
+			printf("%lld/%lld: %.3f of its share, waited %.3f of 2(P-Q) from %lld ms on, "
+			       "%lld us charged at once; ",
 			       (long long)m->runtime, (long long)m->period, share,
-			       (double)wait / bound);
+			       (double)wait / bound, (long long)((m->since - window[0]) / MS),
+			       (long long)m->jump / 1000);
 		}
 	}
 	printf("%d groups: %.3f to %.3f of their shares, waited at most %.3f of 2(P-Q), %d wrong\n",

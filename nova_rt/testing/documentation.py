@@ -65,7 +65,6 @@ NOT_TYPED = {
     "ONLY='ours 2 v1' make test-kernel": 'make test calls it with ONLY=1cpu',
     'python -m stack --run-dir run/stack up': 'the tests start it so',
     'python -m stack --run-dir run/stack down': 'the tests end it so',
-    'xzcat /usr/src/linux-config': 'prepares the next command',
     'kernel/build deb': 'takes an hour',
     'make -C jobs install': 'jobs/tests/test_library.py installs it into a folder of its own',
     'mount -t tmpfs': 'would change the machine; the tests of nova_rt/monitor mount their own',
