@@ -109,12 +109,14 @@ static int judge(int n, int64_t length)
 		struct member *m = &members[i];
 		int64_t q = m->runtime * 1000, p = m->period * 1000;
 		int64_t low = supply_least(length, q, p), high = (length / p + 2) * q;
-		int64_t bound = 2 * (p - q), wait = m->wait;
+		int64_t bound = 2 * (p - q), wait = m->wait, since = m->since;
 		double share = (double)m->used * p / ((double)length * q);
 
 		/* It still waits at the end. */
-		if (window[1] - m->last > wait)
+		if (window[1] - m->last > wait) {
 			wait = window[1] - m->last;
+			since = m->last;
+		}
 		least = share < least ? share : least;
 		most = share > most ? share : most;
 		if ((double)wait / bound > longest)
@@ -125,7 +127,7 @@ static int judge(int n, int64_t length)
 			printf("%lld/%lld: %.3f of its share, waited %.3f of 2(P-Q) from %lld ms on, "
 			       "%lld us charged at once; ",
 			       (long long)m->runtime, (long long)m->period, share,
-			       (double)wait / bound, (long long)((m->since - window[0]) / MS),
+			       (double)wait / bound, (long long)((since - window[0]) / MS),
 			       (long long)m->jump / 1000);
 		}
 	}
